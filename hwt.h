@@ -2,11 +2,11 @@
 /*
  * hwt - hashed and hierarchical timing wheels: the interface for kernel code
  *
- * A wheel (struct hwt_wheel) keeps any number of timeouts. A timeout is due at the first tick at or
- * after its deadline. When it is due, and never before, the wheel's thread or one of its workers
- * runs the timeout's callback, in process context. A timeout (struct hwt_timeout) is embedded in
- * the caller's object and may be scheduled, moved and cancelled from any context, hard interrupt
- * and NMI included.
+ * A wheel (struct hwt_wheel) keeps any number of timeouts. A timeout is due at the first tick of
+ * the wheel at or after its deadline. When it is due, and never before, the wheel's thread or one
+ * of its workers runs the timeout's callback, in process context. A timeout (struct hwt_timeout) is
+ * embedded in the caller's object and may be scheduled, moved and cancelled from any context, hard
+ * interrupt and NMI included.
  *
  * The table shows which operations on a timeout (rows) may run concurrently with which other
  * operations on the same timeout (columns), without a lock of the caller. *_sync stands for
@@ -49,15 +49,15 @@
  *                                 hwt_cancel_sync() or hwt_shutdown_sync()
  *                                 before the memory is freed.
  *
- *     An object that is destroyed in process context needs no references for its timeouts: one
- *     _sync call at its end takes their place, and each schedule saves two atomic operations.
+ *     If objects are destroyed in process context, the way without reference counts is cheaper: it
+ *     saves getting and putting a reference, two atomic operations, for each schedule.
  *
  *     If hwt_cancel() returns true, the timeout will not fire, but may still be held.
  *
- * ->release is called exactly once for each hold, in process context, after hwt has touched the
- * timeout for the last time in that hold. When ->release is called, another CPU may already have
- * scheduled the timeout again, and so begun a new hold. If a _sync call ends a hold, the ->release
- * of that hold has returned before the _sync call returns.
+ * ->release is called exactly once for each hold, in process context, after hwt has accessed the
+ * timeout for the last time in that hold. By then, another CPU may already have scheduled the
+ * timeout again, and so begun a new hold. If a _sync call ends a hold, the ->release of that hold
+ * has returned before the _sync call returns.
  */
 #ifndef _HWT_H
 #define _HWT_H
@@ -87,12 +87,12 @@ struct module;
  *             submission, a freeze or a stop may wake the thread. The callback may schedule, cancel
  *             and _sync other timeouts, and schedule or cancel its own timeout. The callback must
  *             not free its timeout; @release may.
- * @cancelled: Optional. Called once in process context after the timeout was cancelled, or handed
- *             back by a stop without a function; not called if the timeout is scheduled again
- *             before its hold ends. If the timeout is scheduled and cancelled again while
- *             @cancelled executes, there is no second call. Runs on the threads that run @expire,
- *             or in the _sync or stop call that ends the hold. hwt_running() is true during the
- *             call.
+ * @cancelled: Optional. Called in process context after the timeout was cancelled, or after a stop
+ *             without a function (hwt_wheel_stop() with NULL) has handed it back. Not called if the
+ *             timeout is scheduled again before its hold ends. If the timeout is scheduled and
+ *             cancelled again while @cancelled executes, there is no second call. Runs on the
+ *             threads that run @expire, or in the _sync or stop call that ends the hold.
+ *             hwt_running() is true during the call.
  * @release:   Optional. Called in process context when a hold has ended, exactly once for each
  *             hold, on the threads that run @expire or in the _sync or stop call that has ended the
  *             hold. May free the timeout.
@@ -127,14 +127,14 @@ struct hwt_timeout_ops {
 
 /**
  * struct hwt_timeout - a timeout, to be embedded in the caller's object
- * @state:    The tick and the bits of the timeout; see core/state.h. Changed by compare-and-swap
+ * @state:    The tick and the bits of the timeout; see core/state.h. Changes by compare-and-swap
  *            only.
- * @link:     Node in the list of a bucket, the due list, another list of struct hwt_buckets, or
- *            shard->owed. @link.next is NULL while the timeout is in none of these lists. Protected
- *            by the shard's lock.
- * @submit:   Node in a submission list. Until the push, only the caller that has set SUBMITTED uses
- *            this member; after the push, only the holder of the shard's lock that collects the
- *            timeout.
+ * @link:     Node in the list of a bucket, the due list, another list of struct hwt_buckets, or the
+ *            list shard->owed (see @owed). @link.next is NULL while the timeout is in none of these
+ *            lists. Protected by the shard's lock.
+ * @submit:   Node in a submission list. The caller that has set HWT_F_SUBMITTED uses this member
+ *            until it has pushed the timeout. Then only the holder of the shard's lock that
+ *            collects the timeout uses it.
  * @ops:      The callbacks of the timeout. Constant while the timeout is held.
  * @shard:    The shard that the timeout belongs to, or NULL if no wheel was set yet. Constant while
  *            the timeout is held.
@@ -142,15 +142,16 @@ struct hwt_timeout_ops {
  *            ->release has yet to be called. Protected by the shard's lock.
  * @past:     True while the timeout is in a bucket or on the due list and was scheduled for a tick
  *            that had passed. Protected by the shard's lock.
- * @tracked:  Used with the parameter "debug": not 0 while core/debug.c knows that the timeout is
- *            held. Written under the shard's lock, or when debug objects find that the timeout's
- *            memory is freed too early.
+ * @tracked:  Used with the module parameter "debug": not 0 while core/debug.c knows that the
+ *            timeout is held. Written under the shard's lock, or when debug objects find that the
+ *            timeout's memory is freed too early.
  * @cpu:      The CPU on whose submission list the timeout was last pushed. The caller that has set
- *            SUBMITTED writes it before the push. hwt_cancel_sync() reads it under the shard's lock
- *            to find that list, and tries again if it has read an old value.
- * @check:    Used with "debug" to recognise an initialised timeout: __HWT_CHECK_STATIC after
- *            HWT_TIMEOUT_INIT(), a value computed from the timeout's address after
- *            hwt_timeout_init(). Constant.
+ *            HWT_F_SUBMITTED writes it before the push. hwt_cancel_sync() reads it under the
+ *            shard's lock to find that list. If it has read an old value, it does not find the
+ *            timeout there, and tries again.
+ * @check:    By this value, the parameter "debug" recognises an initialised timeout:
+ *            __HWT_CHECK_STATIC after HWT_TIMEOUT_INIT(), a value computed from the timeout's
+ *            address after hwt_timeout_init(). Constant.
  *
  * All members are private to hwt. Without lockdep, the structure has at most 64 bytes, the size of
  * a cache line.
@@ -182,8 +183,8 @@ static_assert(sizeof(struct hwt_timeout) <= 64);
  * @set:      The arguments of the last call of hwt_schedule_periodic*(). Written by that call, read
  *            at the first firing after the call.
  * @run:      The copy of @set that is in use, and the progress of the timeout: the next deadline
- *            and the numbers of overruns. Once initialised, written only by the thread that has set
- *            RUNNING; read at any time.
+ *            and the numbers of overruns. Once initialised, only the thread that has set
+ *            HWT_F_RUNNING for the timeout writes it; others may read it at any time.
  *
  * All members but @timeout are private to hwt. The 64-bit members are atomic, so that a 32-bit CPU
  * never reads one half of an old value and the other half of a new one.
@@ -207,9 +208,8 @@ struct hwt_periodic {
 /* -- Times ----------------------------------------------------------------- */
 
 /*
- * Convert milliseconds or seconds to nanoseconds. The product has 64 bits on 32-bit machines, too,
- * where n * NSEC_PER_SEC may overflow. Return U64_MAX, a time that never comes, if the result does
- * not fit.
+ * Convert milliseconds or seconds to nanoseconds. The result has 64 bits on 32-bit machines, too,
+ * where n * NSEC_PER_SEC may overflow. If it does not fit, return U64_MAX, a time that never comes.
  */
 static inline u64 hwt_msecs(u64 n)
 {
@@ -250,7 +250,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 /**
  * hwt_timeout_setup() - initialise a timeout that has an ->expire only
  * @_timeout: the timeout; its memory may have any content
- * @_wheel:   as for hwt_timeout_init()
+ * @_wheel:   the wheel of the timeout, or NULL if hwt_timeout_set_wheel() will set it
  * @_expire:  the ->expire of the timeout, a function of the caller's module
  *
  * Any context. The counterpart of timer_setup(). Calls hwt_timeout_init() with a constant
@@ -268,8 +268,8 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 /**
  * hwt_periodic_init() - initialise a periodic timeout
  * @_periodic: the periodic timeout
- * @_wheel:    as for hwt_timeout_init()
- * @_ops:      as for hwt_timeout_init()
+ * @_wheel:    the wheel of the timeout, or NULL if hwt_timeout_set_wheel() will set it
+ * @_ops:      the callbacks of the timeout
  *
  * Any context. Must not be called for a periodic timeout that is held.
  */
@@ -278,7 +278,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 		struct hwt_periodic *__periodic = (_periodic);		\
 									\
 		hwt_timeout_init(&__periodic->timeout, (_wheel), (_ops)); \
-		/* Queries read @run, so zero it, unless "debug" has refused a held timeout. */ \
+		/* Zero @run for queries, except if "debug" has refused to init a held timeout. */ \
 		if (!hwt_held(&__periodic->timeout))			\
 			__periodic->run = (typeof(__periodic->run)) {};	\
 	} while (0)
@@ -291,9 +291,9 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #endif
 
 /*
- * Values of &hwt_timeout.check. After HWT_TIMEOUT_INIT() it is __HWT_CHECK_STATIC. After
- * hwt_timeout_init() it is the lower 32 bits of the timeout's address, XOR __HWT_CHECK_PLACE.
- * 0x687774 is "hwt" in ASCII.
+ * Values of &hwt_timeout.check, by which the parameter "debug" recognises an initialised timeout.
+ * After HWT_TIMEOUT_INIT() it is __HWT_CHECK_STATIC. After hwt_timeout_init() it is the lower 32
+ * bits of the timeout's address, XOR __HWT_CHECK_PLACE. 0x687774 is "hwt" in ASCII.
  */
 #define __HWT_CHECK_STATIC	0x68777401U
 #define __HWT_CHECK_PLACE	0x68777402U
@@ -321,17 +321,17 @@ void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
 
 /*
  * All times are nanoseconds: delays from now, deadlines on the wheel's clock. A deadline is rounded
- * up to the wheel's tick. A timeout whose deadline has passed fires at the engine's next pass,
- * never inside the call. A timeout whose deadline does not fit (2^63 ns and more) never fires, and
- * can be cancelled. A timeout with a slack fires at the tick in [deadline, deadline + slack] that
- * is a multiple of the highest power of two: timeouts with slack tend to meet on such ticks, and so
- * share wake-ups.
+ * up to the wheel's tick. A timeout whose deadline has passed fires soon, at the engine's next
+ * pass, but never inside the call. A timeout whose deadline is 2^63 ns or more never fires, and can
+ * be cancelled. A timeout with a slack fires at a tick in [deadline, deadline + slack]: the one
+ * that is a multiple of the highest power of two. So timeouts with slack tend to meet on such
+ * ticks, and share wake-ups.
  *
  * To schedule a pending timeout is to move it. A periodic timeout that is scheduled by a function
- * for one-shots becomes a one-shot. The next callback of the timeout sees what the caller wrote
- * before the call.
+ * for one-shots becomes a one-shot. The next callback of the timeout sees all that the caller wrote
+ * to memory before the call.
  *
- * A call that fails has changed nothing. Its error is -ESHUTDOWN if the wheel is stopped or the
+ * A call that fails has changed nothing. It returns -ESHUTDOWN if the wheel is stopped or the
  * timeout was shut down, -EAGAIN if the wheel's max_pending is reached, -EINVAL if the timeout has
  * no wheel.
  */
@@ -369,12 +369,13 @@ static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, 
  * @delay_ns: the delay from now, ns
  *
  * Any context. The counterpart of timer_reduce(): arms a timeout that is not armed, and moves an
- * armed timeout only if the new tick is earlier. A periodic timeout is not armed while its callback
- * executes. A periodic timeout that the call arms or moves becomes a one-shot. The next callback of
- * the timeout sees what the caller wrote before the call, even if the timeout was not moved.
+ * armed timeout only if the new tick is earlier. While the callback of a periodic timeout executes,
+ * the timeout is not armed, so the call arms it. A periodic timeout that the call arms or moves
+ * becomes a one-shot. The next callback of the timeout sees what the caller wrote before the call,
+ * even if the timeout was not moved.
  *
- * Return: the same as hwt_schedule(). With HWT_WAS_PENDING, the timeout may have been left as it
- * was.
+ * Return: the same as hwt_schedule(). If the result has HWT_WAS_PENDING, the timeout may have been
+ * left as it was.
  */
 static inline int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -420,7 +421,7 @@ static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadl
  * The next callback of the timeout sees what the caller wrote before the call, even if the timeout
  * was pending.
  *
- * Return: the same as hwt_schedule(). With HWT_WAS_PENDING, the timeout is unchanged.
+ * Return: the same as hwt_schedule(). If the result has HWT_WAS_PENDING, the timeout is unchanged.
  */
 static inline int hwt_schedule_unless_pending(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -436,22 +437,23 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
  * typedef hwt_ref_fn - gets, or puts, a reference to the object of a timeout
  * @timeout: the timeout
  *
- * Called in the context of the call that schedules. A call of the function that puts never drops
- * the last reference, because the caller that schedules has a reference of its own.
+ * Called in the context of the call that schedules the timeout. The function that puts a reference
+ * is never called for the last one there, because the caller that schedules has a reference of its
+ * own.
  */
 typedef void (*hwt_ref_fn)(struct hwt_timeout *timeout);
 
 /**
  * hwt_schedule_ref() - schedule a timeout whose hold has a reference to its object
  * @timeout:  the timeout; its ->release puts the reference of a hold
- * @time_ns:  as for hwt_schedule_flags()
- * @slack_ns: as for hwt_schedule_flags()
- * @flags:    as for hwt_schedule_flags()
+ * @time_ns:  the delay from now, ns; with HWT_SCHEDULE_AT, the deadline on the wheel's clock, ns
+ * @slack_ns: how much later the timeout may fire, ns
+ * @flags:    the flags of hwt_schedule_flags() (HWT_SCHEDULE_), ored; or 0
  * @get:      gets a reference
  * @put:      puts the reference of @get; called if no new hold has begun
  *
- * Any context. Calls @get before it schedules the timeout: once scheduled, the timeout may fire at
- * once, and ->release may put the reference.
+ * Any context. Calls @get before it schedules the timeout: as soon as the timeout is scheduled, it
+ * may fire, and its ->release may put the reference.
  *
  * Return: the same as hwt_schedule_flags().
  */
@@ -470,14 +472,14 @@ static __always_inline int hwt_schedule_ref(struct hwt_timeout *timeout, u64 tim
 /**
  * hwt_schedule_periodic_ref() - schedule a periodic timeout whose hold has a reference to its
  * object
- * @periodic:  as for hwt_schedule_periodic()
- * @delay_ns:  as for hwt_schedule_periodic()
- * @period_ns: as for hwt_schedule_periodic()
- * @mode:      as for hwt_schedule_periodic()
- * @get:       as for hwt_schedule_ref()
- * @put:       as for hwt_schedule_ref()
+ * @periodic:  the periodic timeout; its ->release puts the reference of a hold
+ * @delay_ns:  the delay from now to the first deadline, ns
+ * @period_ns: the period, ns; not 0
+ * @mode:      HWT_MODE_FIXED_RATE or HWT_MODE_FIXED_DELAY
+ * @get:       gets a reference
+ * @put:       puts the reference of @get; called if no new hold has begun
  *
- * Any context. The caller serializes calls for the same timeout, as for hwt_schedule_periodic_at().
+ * Any context. The caller serializes the calls that schedule the same timeout as periodic.
  *
  * Return: the same as hwt_schedule_periodic().
  */
@@ -532,8 +534,8 @@ static inline bool hwt_pending(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: true while ->expire, ->cancelled or the function of a stop executes for the timeout;
- * false during ->release.
+ * Return: true while ->expire, ->cancelled or the function that hwt_wheel_stop() was given executes
+ * for the timeout; false during ->release.
  */
 static inline bool hwt_running(const struct hwt_timeout *timeout)
 {
@@ -544,9 +546,9 @@ static inline bool hwt_running(const struct hwt_timeout *timeout)
  * hwt_held() - return whether hwt needs the memory of the timeout
  * @timeout: the timeout
  *
- * Any context. When this returns false, the timeout may not be freed yet, because its ->release may
- * still be called or be executing. The duties of the caller, at the top of this file, say when the
- * timeout may be freed.
+ * Any context. Do not free the timeout just because this returns false: its ->release may still be
+ * called or be executing. The duties of the caller, at the top of hwt.h, say when the timeout may
+ * be freed.
  *
  * Return: true from the beginning of a hold to its end.
  */
@@ -561,8 +563,8 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: true from the start of ->expire until the timeout is scheduled again. A cancel or a stop
- * that finds the timeout pending ends this, too.
+ * Return: true from the start of ->expire until the timeout is scheduled again, or is cancelled or
+ * handed back while it is pending.
  */
 static inline bool hwt_expired(const struct hwt_timeout *timeout)
 {
@@ -575,8 +577,8 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: true from the cancel, or from the stop that hands the timeout back, until the timeout is
- * scheduled again.
+ * Return: true from the cancel of the pending timeout, or from the stop that hands it back, until
+ * the timeout is scheduled again.
  */
 static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 {
@@ -623,8 +625,8 @@ static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: the number of periods that passed without a callback before the latest firing; in the
- * callback, the latest firing is the one that has called it. Always 0 with HWT_MODE_FIXED_DELAY.
+ * Return: the number of periods that passed without a callback before the latest firing, which in a
+ * callback is the firing that has called it. Always 0 with HWT_MODE_FIXED_DELAY.
  */
 static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 {
@@ -641,7 +643,7 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
  */
 static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 {
-	/* ARMED without REARM: not fired since it was scheduled, so @run.total is out of date. */
+	/* Only ARMED: the timeout has not fired since it was scheduled, so run.total is old. */
 	if ((hwt_timeout_state(&periodic->timeout) & HWT_F_PENDING) == HWT_F_ARMED)
 		return 0;
 	return atomic64_read(&periodic->run.total);
@@ -652,13 +654,13 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 #define HWT_NAME_MAX	16	/* size of the name of a wheel and its thread, with the NUL */
 
 /*
- * A flag of a wheel: delays count from the end of the present jiffy, as those of timer_list do. The
- * clock is cheaper to read then, but a delay is up to a jiffy longer.
+ * A flag of a wheel: delays count from the end of the present jiffy, as those of timer_list do.
+ * This clock is cheaper to read, but a delay may last up to a jiffy longer.
  */
 #define HWT_COARSE_CLOCK	0x1
 /*
- * A flag of a wheel: between freeze and thaw (suspend, hibernation) the wheel's threads run no
- * callbacks. Timeouts that come due in that time fire after the thaw. A stop of the wheel does not
+ * A flag of a wheel: from freeze to thaw (suspend, hibernation) the wheel's threads run no
+ * callbacks. Timeouts that come due in this time fire after the thaw. A stop of the wheel does not
  * wait for the thaw: it wakes the frozen threads, which then end.
  */
 #define HWT_FREEZABLE		0x2
@@ -667,11 +669,11 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  * enum hwt_clock - the clock of a wheel
  * @HWT_CLOCK_MONOTONIC: CLOCK_MONOTONIC: time since boot, without suspend.
  * @HWT_CLOCK_BOOTTIME:  CLOCK_BOOTTIME: time since boot, suspend included.
- * @HWT_CLOCK_REALTIME:  CLOCK_REALTIME: the wall clock. When the clock is set forward, timeouts
- *                       whose dates it passes over fire at once. When the clock is set back,
- *                       pending timeouts wait until their dates come (again), and timeouts that
- *                       have fired do not fire again. A delay becomes a date when the timeout is
- *                       scheduled, so setting the clock shortens or prolongs the delay.
+ * @HWT_CLOCK_REALTIME:  CLOCK_REALTIME: the wall clock. If the clock is set forward past the date
+ *                       of a timeout, the timeout fires at once. If the clock is set back, pending
+ *                       timeouts wait until their dates come (again), and timeouts that have fired
+ *                       do not fire again. A delay becomes a date when the timeout is scheduled, so
+ *                       setting the clock shortens or prolongs the delay.
  */
 enum hwt_clock {
 	HWT_CLOCK_MONOTONIC,
@@ -685,7 +687,7 @@ enum hwt_clock {
  * @HWT_WAIT_BUSY:  The thread polls the clock. This occupies a CPU all the time, and saves the time
  *                  that a wake-up takes. The wheel should have a CPU set aside for it, so
  *                  &hwt_wheel_params.cpus must be given. Not allowed with several shards, nor with
- *                  a FIFO priority, with which the thread would let no other task run on the CPU.
+ *                  a FIFO priority, at which the thread would let no ordinary task run on the CPU.
  */
 enum hwt_wait_strategy {
 	HWT_WAIT_SLEEP,
@@ -695,13 +697,13 @@ enum hwt_wait_strategy {
 /**
  * typedef hwt_clock_set_fn - called after the clock of a wheel was set
  * @wheel:   the wheel, whose clock is CLOCK_REALTIME
- * @jump_ns: how far the clock was set since the last call, ns, negative if back; after a suspend,
- *           the length of the suspend
+ * @jump_ns: how far the clock was set since the last call, ns; negative if it was set back. After a
+ *           suspend, the length of the suspend
  * @arg:     &hwt_wheel_params.clock_set_arg
  *
- * Called in process context on the thread of the first shard, before any timeout of this shard
- * fires according to the new time. The function must not call a _sync function for a timeout of the
- * wheel.
+ * Called in process context on the thread of the first shard. Timeouts of this shard fire according
+ * to the new time only after the call. The function must not call a _sync function for a timeout of
+ * the wheel.
  */
 typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
 
@@ -710,24 +712,24 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
 
 /**
  * struct hwt_wheel_params - the parameters of a wheel
- * @name:            The wheel's name in logs and statistics, and its thread's name. NULL: "hwt".
+ * @name:            The name of the wheel in logs and statistics, and of its thread. NULL: "hwt".
  * @tick_ns:         Length of a tick, ns. @tick_ns times @ticks_per_wheel must not exceed 2^63 - 1.
- *                   A tick below the module's min_tick_us is raised to min_tick_us, which is logged
- *                   once. 0: the module's default.
+ *                   A length below the module parameter min_tick_us is raised to min_tick_us, which
+ *                   is logged once. 0: the module's default.
  * @ticks_per_wheel: Number of buckets of level 0, 2 to 65536, rounded up to a power of two. Each
  *                   higher level has as many buckets, but 512 at most. 0: the module's default.
  * @levels:          Number of levels, 1 to 6. Several levels form a hierarchy. One level is a
  *                   hashed wheel with rounds: at each tick with due timeouts, the engine looks at
- *                   all timeouts of a bucket, on average the pending timeouts divided by
- *                   @ticks_per_wheel, so one level needs many buckets or few timeouts. 0: the
- *                   module's default.
+ *                   all timeouts of a bucket, due or not. These are, on average, the pending
+ *                   timeouts divided by @ticks_per_wheel, so one level needs many buckets or few
+ *                   timeouts. 0: the module's default.
  * @clock:           The clock of the wheel's deadlines; see enum hwt_clock.
  * @flags:           HWT_COARSE_CLOCK and HWT_FREEZABLE, ored; or 0.
- * @max_pending:     Maximum number of timeouts pending at once. 0: no limit, and no cost of one.
+ * @max_pending:     Maximum number of timeouts pending at once. 0: no limit, and no count of them.
  * @workers:         Number of threads that run the callbacks, up to HWT_WORKERS_MAX. Workers take
- *                   due timeouts in order, so a callback that blocks delays no other callback while
- *                   another worker is free. The callback of a timeout never runs on two workers at
- *                   once. 0: the wheel's own thread runs the callbacks.
+ *                   due timeouts in order. While at least one worker is free, a callback that
+ *                   blocks delays no other callback. The callback of a timeout never runs on two
+ *                   workers at once. 0: the wheel's own thread runs the callbacks.
  * @cpus:            The CPUs on which the wheel's threads run; at least one must be online. The
  *                   mask is copied. While all of these CPUs are offline, the threads run elsewhere.
  *                   NULL: all CPUs; with several shards, see @shards.
@@ -744,7 +746,7 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   (sched_set_fifo_low()). HWT_PRIO_FIFO: that of threads that handle interrupts
  *                   (sched_set_fifo()).
  * @wait:            How the wheel's thread waits; see enum hwt_wait_strategy.
- * @clock_set:       Called when the clock was set; only with HWT_CLOCK_REALTIME. NULL: no function
+ * @clock_set:       Called after the clock was set; only with HWT_CLOCK_REALTIME. NULL: no function
  *                   is called.
  * @clock_set_arg:   The last argument of @clock_set.
  *
@@ -772,18 +774,18 @@ struct hwt_wheel_params {
  * @pending:     timeouts pending now
  * @scheduled:   times that a timeout that was not pending was scheduled
  * @rearmed:     times that a pending timeout was scheduled
- * @expired:     callbacks begun because of a deadline, whether or not they have returned
+ * @expired:     calls of ->expire, whether or not they have returned
  * @cancelled:   times that a pending timeout was cancelled
  * @handed_back: pending timeouts that a stop has handed back
- * @rejected:    schedule calls refused because max_pending was reached (-EAGAIN) or the wheel was
- *               stopped (-ESHUTDOWN)
+ * @rejected:    calls that schedule and were refused, because max_pending was reached (-EAGAIN) or
+ *               the wheel was stopped (-ESHUTDOWN)
  * @late:        callbacks that were late by two ticks or more; docs/statistics.md defines lateness
  * @behind:      callbacks that were late by more than 512 ticks (or a revolution of level 0, if
  *               that is shorter), because of slow callbacks, a slow engine, a freeze or a suspend
- * @overruns:    periods that periodic timeouts missed
+ * @overruns:    periods that periodic timeouts have missed
  * @collected:   entries taken from submission lists
  * @wakeups:     times that the engine slept and woke
- * @passes:      the engine's rounds of collecting, advancing and firing
+ * @passes:      rounds of the engine; in each, it collects, advances and fires
  * @clock_sets:  times that the engine found that the clock was set (HWT_CLOCK_REALTIME)
  * @slowest_ns:  duration of the slowest callback that was timed, ns; see docs/statistics.md
  *
@@ -828,12 +830,13 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
 
 /**
  * hwt_wheel_get_shared() - get a reference to the shared wheel of given parameters
- * @params: as for hwt_wheel_create(), but the members max_pending, cpus, wait and clock_set must be
- *          0. The wheel has the name that its first caller gave.
+ * @params: the parameters of the wheel, or NULL for the module's defaults; the members max_pending,
+ *          cpus, wait and clock_set must be 0. The wheel keeps the name that its first caller gave.
  *
  * Process context. Callers with the same tick, buckets, levels, clock, flags, workers, shards and
- * priority get the same wheel. The caller's module must put the reference by hwt_wheel_put().
- * hwt_wheel_stop() and hwt_wheel_destroy() refuse a shared wheel.
+ * priority get the same wheel. The caller's module must put the reference by hwt_wheel_put(). A
+ * shared wheel cannot be stopped or destroyed: hwt_wheel_stop() and hwt_wheel_destroy() return
+ * -EBUSY.
  *
  * Return: the wheel; or ERR_PTR of the same errors as hwt_wheel_create().
  */
@@ -843,16 +846,17 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  * hwt_wheel_put() - put a reference to a shared wheel
  * @wheel: the wheel, which hwt_wheel_get_shared() has returned
  *
- * Process context; a ->release of a timeout on the wheel may call this, too. The caller's timeouts
- * on the wheel must not be held any more. The call that puts the last reference stops and frees the
- * wheel, and may sleep. If the caller's module has no reference to @wheel (users of
- * hwt_system_wheel, for example, have none), the call only warns.
+ * Process context, may sleep. The caller's timeouts on the wheel must not be held any more. The
+ * call that puts the last reference stops the wheel and frees it. The ->release of a timeout on the
+ * wheel may call this, too: a wheel cannot be stopped in its own callback, so a work item then
+ * stops and frees it. If the caller's module has no reference to @wheel (users of hwt_system_wheel,
+ * for example, have none), the call only warns.
  */
 #define hwt_wheel_put(wheel)	__hwt_wheel_put((wheel), THIS_MODULE)
 
 /*
- * A shared wheel with the module's default parameters, for all clients, as system_wq is a workqueue
- * for all. This wheel exists as long as hwt is loaded, so its users need no reference. Long
+ * A shared wheel with the module's default parameters, for any client, as system_wq is a workqueue
+ * for any client. It exists as long as hwt is loaded, so its users need no reference. Long
  * callbacks belong on another wheel, because they would delay the timeouts of all other users.
  */
 extern struct hwt_wheel *hwt_system_wheel;
@@ -862,8 +866,9 @@ extern struct hwt_wheel *hwt_system_wheel;
  * @timeout: the timeout; it was pending, and now counts as cancelled
  * @arg:     the @arg of hwt_wheel_stop()
  *
- * Called in process context by hwt_wheel_stop(). The function may sleep, and do all that a callback
- * may do. During the call, hwt_running() is true for the timeout; after it, ->release is called.
+ * Called in process context by hwt_wheel_stop(). The function may sleep, and may do all that a
+ * callback may do. During the call, hwt_running() is true for the timeout. After the call,
+ * ->release is called.
  */
 typedef void (*hwt_handback_fn)(struct hwt_timeout *timeout, void *arg);
 
@@ -882,8 +887,8 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 /**
  * struct hwt_handle - a timeout that is not embedded
  * @timeout: the timeout, for queries and cancels
- * @refs:    number of references, first two: one of the caller of hwt_new_timeout(), and one of the
- *           hold. Private.
+ * @refs:    number of references, initially two: one for the caller of hwt_new_timeout(), and one
+ *           for the hold. Private.
  * @fn:      called when the timeout expires. Private.
  * @cancelled: called when the timeout was cancelled, or NULL. Private.
  * @data:    the client's data, as passed to hwt_new_timeout()
@@ -918,10 +923,10 @@ static inline void hwt_handle_get(struct hwt_handle *handle)
 /**
  * struct hwt_group - the timeouts of one owner: a device, a namespace, a module
  * @lock:    protects @members
- * @members: list of struct hwt_member: the group's timeouts, and the marks with which walks of the
- *           list keep their positions
- * @get:     gets a reference to a member's object; see hwt_group_init(). Constant
- * @put:     puts that reference; see hwt_group_init(). Constant
+ * @members: list of struct hwt_member: the group's timeouts, and entries without a timeout, by
+ *           which walks of the list mark their positions
+ * @get:     gets a reference to a member's object, as hwt_group_init() describes. Constant
+ * @put:     puts the reference that @get has gotten. Constant
  *
  * All members of this structure are private to hwt.
  */
@@ -935,7 +940,8 @@ struct hwt_group {
 /**
  * struct hwt_member - the membership of a timeout in a group, beside it in the caller's object
  * @entry:   node in the group's list; protected by the group's lock
- * @timeout: the timeout; NULL if this structure is a mark of a walk. Constant
+ * @timeout: the timeout; NULL if this structure only marks the position of a walk of the list.
+ *           Constant
  *
  * Both members are private to hwt.
  */
@@ -988,7 +994,7 @@ u64 hwt_group_shutdown_sync(struct hwt_group *group);
  * struct hwt_debounce - fire after a quiet time, but within a maximum delay
  * @quiet_ns: time without an event after which the timeout fires, ns
  * @most_ns:  maximum delay from the first event after a firing to the next firing, ns
- * @first_ns: time of that first event; set by hwt_debounce()
+ * @first_ns: time of the first event after the latest firing; set by hwt_debounce()
  *
  * If @most_ns is U64_MAX, hwt_debounce() does the same as hwt_schedule() with @quiet_ns.
  */

@@ -25,7 +25,7 @@
 
 /* -- ioctls -------------------------------------------------------------- */
 
-/* The arguments of any ioctl. Each structure of arguments begins with @size and @flags. */
+/* The arguments of any ioctl. The structure of each ioctl begins with @size and @flags. */
 union hwt_args {
 	struct {
 		u32			size;
@@ -212,7 +212,7 @@ static const struct hwt_ioctl {
 	HWT_IOCTL(enter, ENTER, FMODE_WRITE),
 };
 
-/* Carry out an ioctl, also one of a 32-bit program, whose structures have the same layout. */
+/* Carry out an ioctl of a 64-bit or 32-bit program: their structures have the same layout. */
 static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -243,7 +243,7 @@ static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	args.size = size;
 	if (!copy_to_user(uargs, &args, min(size, ioctl->size)))
 		return 0;
-	/* Cancel the new timeout: the program did not get the id, and so cannot cancel it. */
+	/* Cancel the new timeout: the program did not get its id, and so cannot cancel it. */
 	if (cmd == HWT_IOC_SCHEDULE && !ctx->keyed) {
 		args.cancel = (struct hwt_cancel_args) { .id = args.schedule.id };
 		hwt_ioctl_cancel(ctx, &args);

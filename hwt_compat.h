@@ -24,7 +24,7 @@ static inline unsigned int hwt_cpu_cache(unsigned int cpu)
 #endif
 }
 
-/* Since 6.4, class_create() has no argument for the module. */
+/* Since Linux 6.4, class_create() has no argument for the module. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
 #define hwt_class_create(_name)	class_create(_name)
 #else

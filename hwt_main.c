@@ -105,8 +105,8 @@ err_registry:
 }
 
 /*
- * Called when no open file of /dev/hwt is left, and no wheel but hwt_system_wheel: open files and
- * other wheels hold references to the module.
+ * Called when no file of /dev/hwt is open, and no wheel but hwt_system_wheel is left: open files
+ * and other wheels hold references to the module.
  */
 static void __exit hwt_exit(void)
 {

@@ -3,9 +3,9 @@
  * hwt - the interface of /dev/hwt for programs
  *
  * An open file of /dev/hwt is a context: any number of timeouts on one descriptor, with ids,
- * events, limits and statistics of its own. HWT_IOC_SCHEDULE creates a timeout and returns its
- * id, HWT_IOC_MODIFY moves the timeout, HWT_IOC_CANCEL ends it. When a timeout expires, the
- * context has an event to read:
+ * events, limits and statistics of its own. HWT_IOC_SCHEDULE creates a timeout and returns its id,
+ * HWT_IOC_MODIFY moves the timeout to another time, HWT_IOC_CANCEL ends it. When a timeout expires,
+ * the context has an event to read:
  *
  *	read()	stores events as an array of struct hwt_event, in the order in which they were
  *		queued, until no event is left or the buffer is full, and returns the size of
@@ -16,33 +16,34 @@
  *		stored; no event is lost.
  *	poll(), select(), epoll
  *		report EPOLLIN while events are waiting, EPOLLIN and EPOLLHUP at the end of the
- *		file. An event loop with other descriptors calls read() once for each report:
- *		events that are left are reported again, except with EPOLLET.
- *	close()	of the last descriptor of the open file, also when the process dies, cancels and
- *		frees everything. A mapping of the rings counts as a descriptor, and so does an
- *		armed command of io_uring.
+ *		file. An event loop with other descriptors calls read() once for each report: if
+ *		events are left, they are reported again, except with EPOLLET.
+ *	close()	of the last descriptor of the open file, also by the death of the process, cancels
+ *		and frees all timeouts of the context. A mapping of the rings counts as a
+ *		descriptor, and so does an armed command of io_uring.
  *
- * A descriptor that is inherited, duplicated or sent to another process is the same context.
- * Threads and processes may use a context at the same time without locks of their own; each
- * event is read by one of them. A descriptor that is open for reading only allows read(), poll(),
- * HWT_IOC_INFO, HWT_IOC_GET, HWT_IOC_LIST and HWT_IOC_STATS; all other ioctls fail with EBADF.
- * Each open() creates a new context, so a context that was opened for reading only never has
- * timeouts.
+ * A descriptor that is inherited, duplicated or sent to another process refers to the same context.
+ * Threads and processes may use a context at the same time without locks of their own; each event
+ * is read by one of them. A descriptor that is open for reading only allows read(), poll(),
+ * HWT_IOC_INFO, HWT_IOC_GET, HWT_IOC_LIST and HWT_IOC_STATS; all other ioctls fail with EBADF. Each
+ * open() creates a new context, so a context that was opened for reading only never has timeouts.
  *
  * The device node is created for root only; an administrator may give other users access to it.
  * docs/limits.md lists the limits of these users, for the kernel's memory (which is charged to the
  * memory cgroup of the caller) and for CPU time. The contexts of a user share a wheel, which has
- * kernel threads of its own. open() fails with ENOMEM if there is no memory; if it has to create
- * the wheel, it may also fail with ENOSPC or EINTR, for the same reasons as HWT_IOC_SETUP.
+ * kernel threads of its own. open() fails with ENOMEM if there is no memory. If it has to create
+ * the wheel, it may also fail with ENOSPC (the user has max_user_wheels wheels already) or EINTR
+ * (the task was killed).
  *
  * An event is kept in its timeout's own memory until it is read. So events are never lost, and
- * there is no queue to overflow. If a periodic timeout fires again before its event was read, the
- * event counts this firing in its overruns.
+ * there is no queue to overflow. If a periodic timeout fires again before its event was read, it
+ * gets no second event: the unread event counts this firing in its overruns.
  *
  * Ids
- *	The id of a timeout ends when the timeout is cancelled, or when its event with
- *	HWT_EVENT_LAST is read: the only event of a one-shot, or the event of a periodic timeout
- *	after a stop. An id is never 0. A context uses an id again only after 2^32 - 1 other ids.
+ *	The id of a timeout ends when the timeout is cancelled, or when its event with the flag
+ *	HWT_EVENT_LAST is read. A one-shot has only one event, with this flag. The event of a
+ *	periodic timeout has this flag only after HWT_IOC_STOP. An id is never 0. A context uses
+ *	an id again only after 2^32 - 1 other ids.
  *	In a context with keys (HWT_SETUP_KEYS) the program chooses the ids: it names each timeout
  *	by a 64-bit number of its own, the key, for example the address of an object.
  *	HWT_IOC_SCHEDULE with the key of an existing timeout moves this timeout, so a program need
@@ -53,12 +54,14 @@
  *	from the time at which the operation is carried out. Deadlines and reported times are on
  *	the wheel's clock (CLOCK_MONOTONIC unless HWT_IOC_SETUP chose another), as clock_gettime()
  *	returns it to the caller, also in a time namespace. A timeout fires at the first tick of
- *	the wheel at or after its deadline, never earlier; with a slack, at a tick within
- *	[deadline, deadline + slack], rounded up. A delay becomes a deadline at the call. So on
- *	CLOCK_REALTIME, setting the clock shortens or prolongs a delay, unlike that of a relative
- *	timerfd: use another clock for delays. A timeout whose deadline has passed fires at once
- *	(with a slack: within the slack), but never inside the call. A timeout whose deadline does
- *	not fit (2^63 and more, HWT_NEVER) never fires, and can be cancelled.
+ *	the wheel at or after its deadline, never earlier; with a slack, at this tick or a later
+ *	one until deadline + slack. A timeout whose deadline has passed fires at once (with a
+ *	slack: once the slack is over at the latest), but never inside the call. A timeout whose
+ *	deadline is 2^63 or more, such as HWT_NEVER, never fires, and can be cancelled.
+ *
+ *	A delay becomes a deadline at the call. So if CLOCK_REALTIME is set, the delays on this
+ *	clock become shorter or longer, unlike those of a relative timerfd: use another clock for
+ *	delays.
  *
  * Many at once
  *	HWT_IOC_RINGS creates two rings in memory that the program and the kernel share. The
@@ -70,13 +73,13 @@
  *	The structures are the same for 32-bit and 64-bit programs. Each structure starts with its
  *	size, which the program sets to sizeof. The ioctl numbers do not contain the size, so they
  *	do not change when a structure grows at its end. A smaller structure, from an older
- *	header, is read as if zeroes followed; a structure smaller than that of the first version
- *	fails with EINVAL. A larger structure, from a newer header, is accepted if all members
- *	that the kernel does not know are zero; if not, the call fails with E2BIG. The same rules
- *	hold for the elements of arrays and rings, whose sizes are given by entry_size and
- *	op_size. Members marked "out" are written on success only, and their previous content does
- *	not matter. Flags and reserved members must be zero unless stated otherwise. The easiest
- *	way to fill in a structure:
+ *	header, is read as if zeroes followed; if it is smaller than in the first version, the
+ *	call fails with EINVAL. A larger structure, from a newer header, is accepted if all
+ *	members that the kernel does not know are zero; if not, the call fails with E2BIG. The
+ *	same rules hold for the elements of arrays and rings, whose sizes are given by entry_size
+ *	and op_size. Members marked "out" are written on success only, and their previous content
+ *	does not matter. Flags and reserved members must be zero unless stated otherwise. The
+ *	easiest way to fill in a structure:
  *
  *		struct hwt_schedule_args args = {
  *			.size = sizeof(args),
@@ -89,9 +92,9 @@
  * Errors of every ioctl
  *	EBADF	the descriptor is open for reading only, and the ioctl changes something
  *	ENOTTY	the ioctl is unknown
- *	EFAULT	the address is bad. If only the answer could not be stored, a timeout that the
- *		call has created is cancelled, unless it has a key; any other operation has been
- *		carried out.
+ *	EFAULT	the address is bad. If the arguments could be read and only the answer could not
+ *		be stored, the operation has been carried out. But a timeout that it has created
+ *		is cancelled, unless it has a key.
  *	EINVAL	the size is too small, a flag is unknown, or a reserved member is not zero
  *	E2BIG	a member that this kernel does not know is not zero, or size is larger than a page
  *
@@ -114,19 +117,20 @@
 #define HWT_EVENT_CLOCK_SET	3	/* the clock was set; see HWT_SETUP_TELL_CLOCK_SET */
 
 /* Flags of struct hwt_event */
-#define HWT_EVENT_LAST		0x1	/* the id ends with this event */
+#define HWT_EVENT_LAST		0x1	/* the timeout's id ends when this event is read */
 
 /**
  * struct hwt_event - an event, as read() stores it
  * @id:          the timeout's id or key; 0 if @kind is HWT_EVENT_CLOCK_SET
- * @user_data:   the user_data that was last given to the timeout; with keys, the key
+ * @user_data:   the user_data that the program last gave to the timeout; with keys, the key
  * @deadline_ns: the deadline of the timeout, rounded up to a tick; with a slack, the tick that the
- *               kernel chose; HWT_NEVER if the deadline did not fit. For a periodic timeout, the
- *               deadline for which the timeout was armed when it last fired; at a fixed rate, the
- *               periods that this firing missed lie after that deadline
- * @fired_ns:    time of the latest firing, or of the stop
- * @overruns:    number of periods without an event of their own since the previous event: an event
- *               of kind HWT_EVENT_EXPIRED stands for overruns + 1 periods
+ *               kernel has chosen within the slack; HWT_NEVER if the deadline is 2^63 or more. If a
+ *               periodic timeout has fired several times since its last event was read, this is the
+ *               deadline of the latest firing. If that firing was late, further deadlines of a
+ *               fixed rate may have passed, which count as overruns.
+ * @fired_ns:    time of the latest firing; if @kind is HWT_EVENT_STOPPED, time of the stop
+ * @overruns:    number of periods without an event of their own since the previous event was read:
+ *               an event of kind HWT_EVENT_EXPIRED stands for overruns + 1 periods
  * @kind:        HWT_EVENT_EXPIRED, HWT_EVENT_STOPPED or HWT_EVENT_CLOCK_SET
  * @flags:       HWT_EVENT_LAST or 0; programs ignore unknown bits
  * @reserved:    0
@@ -166,9 +170,9 @@ struct hwt_event {
  * @tick_ns:         out: length of the wheel's tick
  * @ticks_per_wheel: out: number of buckets of the wheel's level 0
  * @levels:          out: number of levels of the wheel
- * @now_ns:          out: time on the wheel's clock
- * @max_timeouts:    out: maximum number of timeouts of the context, those with an unread event
- *                   included
+ * @now_ns:          out: present time on the wheel's clock
+ * @max_timeouts:    out: maximum number of timeouts of the context; those with an unread event
+ *                   count, too
  * @max_pending:     out: maximum number of timeouts pending at once; 0 if there is no such limit
  * @features:        out: HWT_FEATURE_ bits
  * @max_user_timeouts: out: maximum number of timeouts in all contexts of the user who opened this
@@ -194,15 +198,15 @@ struct hwt_info_args {
 };
 
 /*
- * Flags of struct hwt_setup_args. No flag has the value of a mode or a priority, so the call fails
- * with EINVAL if a program puts a constant into the wrong member.
+ * Flags of struct hwt_setup_args. No flag has the same value as a mode or a priority, so if a
+ * program puts one of these constants into the wrong member, the call fails with EINVAL.
  */
 #define HWT_SETUP_BOOTTIME		0x100	/* a wheel on CLOCK_BOOTTIME */
 #define HWT_SETUP_REALTIME		0x200	/* a wheel on CLOCK_REALTIME */
 #define HWT_SETUP_TELL_CLOCK_SET	0x400	/* an event when CLOCK_REALTIME is set */
 #define HWT_SETUP_BUSY_WAIT		0x800	/* the wheel's thread never sleeps */
 #define HWT_SETUP_CPU			0x1000	/* the wheel's thread runs on a given CPU */
-#define HWT_SETUP_PRIVATE		0x2000	/* a private wheel, even if all else is 0 */
+#define HWT_SETUP_PRIVATE		0x2000	/* a private wheel in any case */
 #define HWT_SETUP_KEYS			0x4000	/* ids are the program's keys */
 
 /* Values of priority in struct hwt_setup_args */
@@ -215,39 +219,40 @@ struct hwt_info_args {
  * @size:            sizeof(struct hwt_setup_args)
  * @flags:           HWT_SETUP_BOOTTIME, HWT_SETUP_REALTIME: the wheel's clock; without either,
  *                   CLOCK_MONOTONIC. On CLOCK_REALTIME deadlines, and the ends of delays and
- *                   periods, are dates: when the clock is set forward, timeouts whose dates it
- *                   passes over fire at once; when it is set back, no timeout fires before its
- *                   date comes again, and no timeout fires twice.
+ *                   periods, are dates. If the clock is set forward past the date of a timeout, the
+ *                   timeout fires at once. If the clock is set back, no timeout fires before the
+ *                   clock reaches its date (again), and no timeout fires twice.
  *                   HWT_SETUP_TELL_CLOCK_SET: only with HWT_SETUP_REALTIME. When the clock is set
- *                   (or the machine was suspended) there is an event of kind HWT_EVENT_CLOCK_SET,
- *                   whose id and user_data are 0. deadline_ns is the time that the clock would
- *                   have if it had not been set, fired_ns its new time, overruns the number of
- *                   times that it was set again before the event was read. No timeout is changed.
- *                   HWT_SETUP_BUSY_WAIT: the wheel's thread keeps a CPU busy to be on time; only
- *                   with HWT_SETUP_CPU. HWT_SETUP_CPU: the wheel's thread stays on @cpu.
- *                   HWT_SETUP_KEYS: ids are the program's keys. This flag alone does not ask for a
- *                   private wheel.
+ *                   (or the machine was suspended), the context gets an event of kind
+ *                   HWT_EVENT_CLOCK_SET, and no timeout is changed. In this event, id and user_data
+ *                   are 0, deadline_ns is the time that the clock would show if it had not been
+ *                   set, fired_ns is the time that it shows now, and overruns is how often it was
+ *                   set again before the event was read. HWT_SETUP_BUSY_WAIT: the wheel's thread
+ *                   keeps a CPU busy to be on time; only with HWT_SETUP_CPU. HWT_SETUP_CPU: the
+ *                   wheel's thread stays on @cpu. HWT_SETUP_PRIVATE: a private wheel, even if
+ *                   nothing else asks for one. HWT_SETUP_KEYS: ids are the program's keys. This
+ *                   flag alone does not ask for a private wheel.
  * @tick_ns:         length of the wheel's tick. @tick_ns times @ticks_per_wheel must be below 2^63.
- *                   A tick below the module's min_tick_us is raised to min_tick_us. 0: the
- *                   module's default
- * @ticks_per_wheel: number of buckets of level 0, 2 to 65536, rounded up to a power of two; each
- *                   higher level has as many, but 512 at most. 0: the module's default
+ *                   A length below the module parameter min_tick_us is raised to min_tick_us. 0:
+ *                   the module's default
+ * @ticks_per_wheel: number of buckets of level 0, 2 to 65536, rounded up to a power of two. Each
+ *                   higher level has as many buckets, but 512 at most. 0: the module's default
  * @levels:          number of levels, 1 to 6. 0: the module's default
- * @max_pending:     maximum number of timeouts pending at once, below 2^63. A timeout whose firing
- *                   has begun no longer counts, though it may still be reported as pending for a
- *                   moment. 0: no limit but max_timeouts
+ * @max_pending:     maximum number of timeouts pending at once, below 2^63. A timeout stops
+ *                   counting when its firing begins, though it may still be reported as pending for
+ *                   a moment. 0: no limit but max_timeouts
  * @cpu:             the CPU of the wheel's thread, with HWT_SETUP_CPU; else 0
  * @priority:        priority of the wheel's thread: HWT_PRIO_NORMAL, HWT_PRIO_FIFO_LOW or
  *                   HWT_PRIO_FIFO; with HWT_SETUP_BUSY_WAIT only HWT_PRIO_NORMAL
  *
- * By default a context is on the wheel that the user's contexts share, and the kernel chooses its
+ * By default a context uses the wheel that the user's contexts share, and the kernel chooses its
  * ids. Each flag but HWT_SETUP_KEYS, and each other member that is not zero, asks for a private
  * wheel. A private wheel has a kernel thread of its own, and is seldom needed: for another tick,
  * another clock, or max_pending. A context accepts HWT_IOC_SETUP once, before its first timeout and
- * before it has rings. HWT_IOC_INFO returns the values after rounding.
+ * before it has rings. Afterwards, HWT_IOC_INFO returns the values after rounding.
  *
  *	EBUSY	the context has scheduled a timeout, has been set up, or has rings
- *	EINVAL	a value is out of range, or excluded by another value, or @cpu is not online
+ *	EINVAL	a value is out of range, or two values exclude each other, or @cpu is not online
  *	EPERM	the caller does not have CAP_SYS_NICE, which HWT_SETUP_BUSY_WAIT, HWT_SETUP_CPU and
  *		all priorities but HWT_PRIO_NORMAL require
  *	ENOSPC	the user has max_user_wheels wheels already
@@ -271,9 +276,9 @@ struct hwt_setup_args {
 #define HWT_MODE_FIXED_DELAY	2	/* fires again one period after each firing */
 
 /* Flags of HWT_IOC_SCHEDULE and HWT_IOC_MODIFY */
-#define HWT_ARM_ABSOLUTE	0x10	/* time_ns is a deadline; without this flag, a delay */
+#define HWT_ARM_ABSOLUTE	0x10	/* time_ns is a deadline; without the flag, a delay */
 /* Flags of HWT_IOC_MODIFY */
-#define HWT_ARM_USER_DATA	0x20	/* set user_data; without this flag, user_data is kept */
+#define HWT_ARM_USER_DATA	0x20	/* set user_data; without the flag, keep it */
 
 /* Values of limit in struct hwt_stats_args: the last limit that refused a call */
 #define HWT_LIMIT_TIMEOUTS	1	/* max_timeouts, of the context */
@@ -286,9 +291,9 @@ struct hwt_setup_args {
  * @size:      sizeof(struct hwt_schedule_args)
  * @flags:     HWT_ARM_ABSOLUTE or 0
  * @mode:      HWT_MODE_
- * @was:       out: 0 for a new timeout; with keys, if a timeout was moved, its previous HWT_STATE_
- *             bits
- * @time_ns:   delay or deadline; of a periodic timeout, of its first firing
+ * @was:       out: 0 for a new timeout; in a context with keys, if the call has moved a timeout,
+ *             the previous HWT_STATE_ bits of this timeout
+ * @time_ns:   delay or deadline; for a periodic timeout, that of the first firing
  * @period_ns: period of a periodic timeout, not 0; 0 for a one-shot
  * @slack_ns:  how much later a one-shot may fire if that saves a wake-up; 0 for a periodic timeout
  * @user_data: any value, which the timeout's events will have; with keys 0, because the events have
@@ -298,17 +303,17 @@ struct hwt_setup_args {
  * Timeouts that are due at the same tick fire, and queue their events, in no particular order.
  *
  * In a context with keys, if the key has a timeout already, the call moves this timeout, as
- * HWT_IOC_MODIFY does. If that timeout has another mode, the call cancels it and creates a new
- * timeout for the key instead, and @was is 0; if the new timeout cannot be created, the old timeout
+ * HWT_IOC_MODIFY does. If that timeout has another mode, the call cancels it, creates a new timeout
+ * for the key instead, and sets @was to 0. If the new timeout cannot be created, the old timeout
  * stays as it is.
  *
  *	EINVAL		mode, period_ns, slack_ns or user_data is not as described above
  *	ENOMEM		there is no memory, in the kernel or within the caller's memory cgroup, to
  *			which timeouts are charged
- *	ENOSPC		a limit is reached, which HWT_IOC_STATS returns: the context has
+ *	ENOSPC		a limit is reached (HWT_IOC_STATS returns which): the context has
  *			max_timeouts timeouts, or its user has max_user_timeouts timeouts (a
- *			cancelled timeout counts until its memory is free, within reclaim_ms), or
- *			max_pending timeouts are pending on the private wheel
+ *			cancelled timeout counts until its memory is freed, up to reclaim_ms
+ *			later), or max_pending timeouts are pending on the private wheel
  *	ESHUTDOWN	the context was stopped
  */
 struct hwt_schedule_args {
@@ -334,24 +339,25 @@ struct hwt_schedule_args {
 /**
  * struct hwt_modify_args - HWT_IOC_MODIFY: move a timeout
  * @size:      sizeof(struct hwt_modify_args)
- * @flags:     HWT_ARM_ABSOLUTE; HWT_ARM_USER_DATA, without keys
+ * @flags:     HWT_ARM_ABSOLUTE and, in a context without keys, HWT_ARM_USER_DATA; or 0
  * @id:        the timeout
  * @time_ns:   new delay or deadline
  * @period_ns: new period of a periodic timeout, or 0 to keep the period; 0 for a one-shot
  * @slack_ns:  new slack of a one-shot; 0 for a periodic timeout
- * @user_data: new user_data, with HWT_ARM_USER_DATA; else 0
+ * @user_data: new user_data with HWT_ARM_USER_DATA, 0 without this flag
  * @was:       out: previous state of the timeout, HWT_STATE_ bits
  * @reserved:  0
  *
  * The timeout is scheduled again, under the same id. If it has an unread event, this event is
- * withdrawn with its overruns, and @was has HWT_STATE_EVENT. A one-shot that had fired becomes
- * pending again.
+ * withdrawn with its overruns, and @was has HWT_STATE_EVENT. If it is a one-shot that has fired, it
+ * becomes pending again.
  *
  *	EINVAL		period_ns, slack_ns or user_data is not as described above, or
  *			HWT_ARM_USER_DATA is set in a context with keys
  *	ENOENT		there is no such timeout (any more)
- *	ENOSPC		max_pending other timeouts are pending, and this timeout did not count as
- *			pending: it was not pending, or its firing had begun
+ *	ENOSPC		max_pending other timeouts are pending. This error comes only if the
+ *			timeout did not count as pending itself, because it had fired, or its
+ *			firing had begun
  *	ESHUTDOWN	the context was stopped
  */
 struct hwt_modify_args {
@@ -378,8 +384,7 @@ struct hwt_modify_args {
  * @count: out: number of timeouts that the call has ended
  *
  * The timeout will not fire, its unread event is withdrawn, and its id ends. With HWT_CANCEL_ALL
- * the same happens to each timeout that existed before the call, and the context can be used
- * further.
+ * this happens to each timeout that existed before the call, and the context can still be used.
  *
  *	ENOENT	there is no such timeout (any more)
  */
@@ -399,11 +404,12 @@ struct hwt_cancel_args {
  * @state:        out: HWT_STATE_ bits
  * @mode:         out: HWT_MODE_
  * @user_data:    out: user_data of the timeout; with keys, the key
- * @deadline_ns:  out: the deadline, rounded up to a tick, for which the timeout is pending, or was
- *                last pending; HWT_NEVER if the deadline does not fit. While a timeout with a fixed
- *                delay is firing, its next deadline is an estimate.
+ * @deadline_ns:  out: the deadline, rounded up to a tick, for which the timeout is pending or, if
+ *                it is not, was last pending; HWT_NEVER if the deadline is 2^63 or more. While a
+ *                timeout with a fixed delay is firing, this may be an estimate of its next
+ *                deadline.
  * @remaining_ns: out: time until the deadline; 0 if the deadline has passed or the timeout is not
- *                pending; HWT_NEVER if the deadline never comes
+ *                pending; HWT_NEVER if @deadline_ns is HWT_NEVER and the timeout is pending
  * @period_ns:    out: period of the timeout; 0 for a one-shot
  * @overruns:     out: number of periods without an event of their own since the timeout was
  *                scheduled or last modified: the sum of the overruns of all events since then, read
@@ -452,8 +458,8 @@ struct hwt_list_entry {
  * struct hwt_list_args - HWT_IOC_LIST: describe all timeouts
  * @size:       sizeof(struct hwt_list_args)
  * @flags:      0
- * @cursor:     0 for the first call, then the value that the previous call has stored here; out:
- *              the value for the next call
+ * @cursor:     0 for the first call; for each further call, the value that the previous call has
+ *              stored here. out: the value for the next call
  * @entries:    address of an array of struct hwt_list_entry
  * @count:      number of entries of the array, not 0; out: number of entries stored, 0 if there are
  *              no more timeouts
@@ -462,7 +468,7 @@ struct hwt_list_entry {
  * The timeouts come in no particular order. A timeout that exists from the first call to the last
  * is described exactly once; a timeout that is created or ends between these calls is described at
  * most once. Each description shows the timeout at one instant. So a program can save its timeouts,
- * and create them again after a restart or a reboot: with the remaining time as a delay, or, on
+ * and create them again after a restart or a reboot: with the remaining time as a delay or, on
  * CLOCK_REALTIME, with the deadline.
  *
  *	EINVAL	count is 0, or entry_size is smaller than in the first version or larger than
@@ -484,14 +490,14 @@ struct hwt_list_args {
  * @flags:   0
  * @stopped: out: number of pending timeouts that this call has stopped
  *
- * From the beginning of the call, schedules and modifies fail with ESHUTDOWN, for good. Each
- * timeout that was pending gets an event of kind HWT_EVENT_STOPPED, with the deadline for which the
- * timeout was pending and the time of the stop. But a periodic timeout with an unread event keeps
- * this event, of kind HWT_EVENT_EXPIRED. The events of all timeouts, those of one-shots that have
- * fired included, are then marked HWT_EVENT_LAST. They can still be read, or be withdrawn by
- * HWT_IOC_CANCEL. When no event is left, read() returns 0. Commands of io_uring complete with
- * -ESHUTDOWN. Other contexts are not affected, whichever wheel they are on. A second stop does
- * nothing.
+ * From the beginning of the call, operations that schedule or modify a timeout fail with ESHUTDOWN,
+ * for good. Each timeout that was pending gets an event of kind HWT_EVENT_STOPPED, with the
+ * deadline for which the timeout was pending and the time of the stop. But a periodic timeout with
+ * an unread event keeps this event, of kind HWT_EVENT_EXPIRED. The events of all timeouts, also
+ * those of one-shots that have fired, then have the flag HWT_EVENT_LAST. They can still be read, or
+ * be withdrawn by HWT_IOC_CANCEL. When no event is left, read() returns 0. Armed commands of
+ * io_uring complete with -ESHUTDOWN. Other contexts are not affected, even if they share the wheel.
+ * A second stop does nothing.
  */
 struct hwt_stop_args {
 	__u32		size;
@@ -507,14 +513,14 @@ struct hwt_stop_args {
  * @pending:   out: timeouts of the context that are pending now
  * @events:    out: events waiting to be read now
  * @scheduled: out: timeouts created
- * @modified:  out: times that a timeout was moved
+ * @modified:  out: number of times that a timeout was moved
  * @cancelled: out: timeouts ended by a cancel of any kind, those of io_uring included
  * @stopped:   out: pending timeouts ended by HWT_IOC_STOP
  * @expired:   out: firings; each firing of a periodic timeout counts
- * @overruns:  out: periods that passed without an event of their own
+ * @overruns:  out: periods of periodic timeouts that passed without an event of their own
  * @read:      out: events read, or moved to the ring of events
- * @rejected:  out: schedules and modifies of any kind refused with ENOSPC or ESHUTDOWN
- * @limit:     out: HWT_LIMIT_ of the last limit that refused a call; 0: none has
+ * @rejected:  out: operations that schedule or modify a timeout and failed with ENOSPC or ESHUTDOWN
+ * @limit:     out: the limit (HWT_LIMIT_) that was the last to refuse a call; 0 if none has
  * @reserved:  0
  */
 struct hwt_stats_args {
@@ -545,14 +551,14 @@ struct hwt_stats_args {
 
 /**
  * struct hwt_op - an operation in a ring
- * @opcode:       HWT_OP_
- * @flags:        flags of the ioctl of the same name, except HWT_CANCEL_ALL
+ * @opcode:       HWT_OP_SCHEDULE, HWT_OP_MODIFY, HWT_OP_CANCEL or HWT_OP_GET
+ * @flags:        the flags of the ioctl that the opcode names, except HWT_CANCEL_ALL
  * @mode:         schedule: HWT_MODE_; get: out: HWT_MODE_; else 0
  * @result:       out: a negative error number if the operation has failed. If the operation
  *                has succeeded: the previous HWT_STATE_ bits of the timeout, 0 for a new timeout;
  *                for get, the present HWT_STATE_ bits
- * @id:           modify, cancel, get: the timeout; schedule: out: the timeout's id. With keys,
- *                always the key, which the program sets
+ * @id:           modify, cancel, get: the timeout; schedule: out: the timeout's id. In a context
+ *                with keys, the program always sets the key here
  * @time_ns:      schedule, modify: delay or deadline
  * @deadline_ns:  get: out: deadline
  * @period_ns:    schedule, modify: period; get: out: period
@@ -562,7 +568,7 @@ struct hwt_stats_args {
  * @overruns:     get: out: overruns
  * @reserved:     schedule, modify, cancel: 0
  *
- * Members mean the same as in the ioctl that has the operation's name, and the errors are the same.
+ * The members mean the same as in the ioctl that the opcode names, and the errors are the same.
  * Members that an operation does not use must be zero, except those marked "out", whose previous
  * content does not matter. Operations are carried out one after the other, in their order; an
  * operation that fails does not affect the others.
@@ -595,30 +601,34 @@ struct hwt_op {
 
 /**
  * struct hwt_rings - the beginning of the memory that HWT_IOC_RINGS creates
- * @op_head:    operations with lower numbers have been carried out; written by the kernel
- * @event_tail: events with lower numbers are in the ring; written by the kernel
+ * @op_head:    number of the next operation that the kernel will carry out: operations with lower
+ *              numbers are done. Written by the kernel
+ * @event_tail: number that the next event will have: events with lower numbers are in the ring.
+ *              Written by the kernel
  * @flags:      HWT_RINGS_ bits; written by the kernel
  * @reserved:   0
- * @op_tail:    operations with lower numbers may be carried out; written by the program
+ * @op_tail:    number that the next operation will have: operations with lower numbers are queued.
+ *              Written by the program
  * @reserved2:  0
- * @event_head: events with lower numbers have been read; written by the program
+ * @event_head: number of the next event to read: events with lower numbers have been read. Written
+ *              by the program
  * @reserved3:  0
  *
  * Operations and events are numbered from 0; the numbers wrap at 2^32. The entry with number n is
  * at index n modulo the number of entries of the ring, which is a power of two.
  *
  * To queue an operation: if op_tail - op_head is less than the number of entries of the ring of
- * operations, fill in the entry with number op_tail, then store op_tail + 1 with release semantics.
- * The operation has been carried out when op_head, loaded with acquire semantics, has passed the
- * number of the entry. The entry then holds the result.
+ * operations, there is room. Fill in the entry with number op_tail, then store op_tail + 1 in
+ * op_tail with release semantics. The operation has been carried out when op_head, loaded with
+ * acquire semantics, has passed the number of the entry. The entry then has the result.
  *
- * To reap an event: load flags and then event_tail, both with acquire semantics. If event_head
- * differs from event_tail, read the event with number event_head, then store event_head + 1 with
- * release semantics. If event_head equals event_tail, there is no event in the ring. Then, if flags
- * had HWT_RINGS_MORE, HWT_IOC_ENTER brings more events; if flags had HWT_RINGS_END, no event will
- * come.
+ * To take an event: load flags and then event_tail, both with acquire semantics. If event_head
+ * differs from event_tail, read the event with number event_head, then store event_head + 1 in
+ * event_head with release semantics. If event_head equals event_tail, there is no event in the
+ * ring. In this case, if flags had HWT_RINGS_MORE, HWT_IOC_ENTER brings more events; if flags had
+ * HWT_RINGS_END, no event will come.
  *
- * Threads that queue operations in the same ring must take turns, and so must threads that reap
+ * Threads that queue operations in the same ring must take turns, and so must threads that take
  * events. A program that writes nonsense to this memory harms only itself.
  */
 struct hwt_rings {
@@ -638,10 +648,10 @@ struct hwt_rings {
  * struct hwt_rings_args - HWT_IOC_RINGS: create rings
  * @size:          sizeof(struct hwt_rings_args)
  * @flags:         0
- * @op_entries:    number of entries of the ring of operations, 1 to HWT_RING_ENTRIES_MAX; out: the
- *                 same, rounded up to a power of two
- * @event_entries: number of entries of the ring of events, 1 to HWT_RING_ENTRIES_MAX; out: the
- *                 same, rounded up to a power of two
+ * @op_entries:    number of entries of the ring of operations, 1 to HWT_RING_ENTRIES_MAX; out: this
+ *                 number, rounded up to a power of two
+ * @event_entries: number of entries of the ring of events, 1 to HWT_RING_ENTRIES_MAX; out: this
+ *                 number, rounded up to a power of two
  * @map_size:      out: number of bytes to mmap(), with MAP_SHARED, at offset 0 of the descriptor;
  *                 this memory begins with a struct hwt_rings
  * @ops_offset:    out: offset of the ring of operations in this memory, an array of struct hwt_op
@@ -650,9 +660,9 @@ struct hwt_rings {
  * @reserved:      0
  *
  * The rings become active when their memory is mapped as a whole; for another length or offset,
- * mmap() fails with EINVAL. Until the rings are active, the same call of HWT_IOC_RINGS returns the
- * same rings, so a program that could not map them may try again, or go on without them. Active
- * rings stay active when they are unmapped.
+ * mmap() fails with EINVAL. Until they are active, a further call of HWT_IOC_RINGS with the same
+ * sizes returns the same rings, so a program that could not map them may try again, or go on
+ * without them. Active rings stay active when they are unmapped.
  *
  * While rings are active, read() fails with EBUSY, and HWT_IOC_ENTER moves events to the ring of
  * events, in their order and as far as there is room. Until an event is moved, it stays in its
@@ -661,7 +671,7 @@ struct hwt_rings {
  * be withdrawn. poll() reports EPOLLIN while there are events in the ring or waiting to be moved.
  *
  * Times in operations and events are in the time namespace of the caller of HWT_IOC_RINGS. The
- * rings end when the descriptors of the context are closed and the memory is unmapped.
+ * rings are freed when the descriptors of the context are closed and the memory is unmapped.
  *
  *	EBUSY	the context has rings that are mapped or have other sizes, or it has been stopped
  *	EINVAL	a number of entries or op_size is out of range, or op_size is no multiple of 8
@@ -689,28 +699,28 @@ struct hwt_rings_args {
  * @flags:      HWT_ENTER_ bits
  * @submit:     maximum number of operations to carry out; out: number of operations carried out,
  *              which is smaller if fewer were queued or a signal came
- * @wait:       number of events to wait for, at most as many as the ring has entries: the wait ends
+ * @wait:       number of events to wait for, at most as many as the ring has entries. The wait ends
  *              when the ring has this number of events, or no more will come. 0: do not wait
- * @timeout_ns: maximum time to wait; with HWT_ENTER_ABSOLUTE, the time at which the wait ends;
+ * @timeout_ns: maximum time to wait or, with HWT_ENTER_ABSOLUTE, the time at which the wait ends.
  *              HWT_NEVER: no limit
  * @sigmask:    with HWT_ENTER_SIGMASK, the signals that are blocked during the wait: signal n is
  *              bit n - 1. As in ppoll(), no signal comes between setting the mask and waiting.
  *              Without HWT_ENTER_SIGMASK: 0
  * @events:     out: number of events in the ring
  * @result:     out: 0: the requested events have come, or @wait is 0; -ETIME: the time is over;
- *              -EINTR: the wait was interrupted, see below; -ESHUTDOWN: the context was stopped,
- *              and no more events will come
+ *              -EINTR: the wait was interrupted, as described below; -ESHUTDOWN: the context was
+ *              stopped, and no more events will come
  *
  * The call carries out operations, then moves events to the ring, then waits and moves the events
- * that come during the wait. So an event that one of the operations withdraws does not enter the
+ * that come during the wait. So if an operation withdraws an event, this event does not enter the
  * ring. A signal, task work of io_uring or the freezer may end the call before all operations are
  * carried out and all events are moved. op_head and HWT_RINGS_MORE show whether a further call is
  * needed.
  *
  * A wait is interrupted by a signal handler, with or without SA_RESTART, by a stop (SIGSTOP), a
- * tracer, a suspend, and task work of io_uring. There are two cases. If the call has carried out no
- * operation, and timeout_ns is a deadline or HWT_NEVER, the call behaves as ppoll(): after a signal
- * handler it fails with EINTR, after any other interruption it goes on. If the call has carried out
+ * tracer, a suspend, and task work of io_uring. If the call has carried out no operation, and
+ * timeout_ns is a deadline or HWT_NEVER, the call then behaves as ppoll(): after a signal handler
+ * it fails with EINTR, after any other interruption it goes on. If the call has carried out
  * operations, or timeout_ns is a duration, the call returns with -EINTR in @result, whether or not
  * a handler has run. So a program that is to sleep undisturbed submits its operations first, and
  * then waits in a second call, until a deadline. libhwt does so.
@@ -735,11 +745,11 @@ struct hwt_enter_args {
 
 /*
  * These are commands for IORING_OP_URING_CMD on the descriptor. They are available if
- * HWT_FEATURE_URING is set, which requires Linux 6.7 or later; if it is not set,
+ * HWT_FEATURE_URING is set, which requires Linux 6.7 or later. If they are not available,
  * IORING_OP_POLL_ADD and the rings above serve the same purpose. The context must have keys
  * (HWT_SETUP_KEYS). In the submission entry, cmd_op is the command, addr is the key, and cmd has a
- * struct hwt_uring_cmd. user_data belongs to the program or its runtime. All other members but
- * opcode, flags and fd must be zero.
+ * struct hwt_uring_cmd. user_data belongs to the program or its library for io_uring. All other
+ * members but opcode, flags and fd must be zero.
  *
  * HWT_URING_ARM	creates a one-shot timeout. The command completes when the timeout ends; the
  *			timeout has no event. cqe->res is 0 if the timeout has expired;
@@ -753,15 +763,15 @@ struct hwt_enter_args {
  *			struct hwt_uring_cmd must be zero.
  *
  * HWT_URING_MODIFY and HWT_URING_CANCEL complete at once, with 0 or a negative error. An unknown
- * command completes with -ENOTTY. Commands of an io_uring with IORING_SETUP_IOPOLL complete with
- * -EOPNOTSUPP if the kernel refuses all files that are not polled for completions (6.12 does, 7.2
- * does not).
+ * command completes with -ENOTTY. If an io_uring has IORING_SETUP_IOPOLL, its commands complete
+ * with -EOPNOTSUPP on kernels that allow such an io_uring only files that can be polled for
+ * completions (6.12 does so, 7.2 does not).
  *
- * A command completes only once, so no command is a periodic timeout. Schedule a periodic timeout
- * by HWT_IOC_SCHEDULE, and get its events with IORING_OP_READ, or with IORING_OP_POLL_ADD
+ * A command completes only once, so a periodic timeout cannot be a command. Schedule it by
+ * HWT_IOC_SCHEDULE, and get its events with IORING_OP_READ, or with IORING_OP_POLL_ADD
  * (IORING_POLL_ADD_MULTI) and read().
  *
- * An armed command keeps the context alive, even when the last descriptor of the context is closed.
+ * An armed command keeps the context, even if the last descriptor of the context is closed.
  * IORING_OP_ASYNC_CANCEL and IORING_OP_LINK_TIMEOUT do not end an armed command, because io_uring
  * does not pass them on to a file.
  */
@@ -773,7 +783,7 @@ struct hwt_enter_args {
  * struct hwt_uring_cmd - the content of sqe->cmd
  * @time_ns:  delay or deadline
  * @flags:    HWT_ARM_ABSOLUTE or 0
- * @slack_us: slack of a one-shot, in microseconds; 0 for a periodic timeout
+ * @slack_us: slack in microseconds, of a one-shot; 0 if a periodic timeout is modified
  */
 struct hwt_uring_cmd {
 	__aligned_u64	time_ns;
@@ -797,8 +807,8 @@ struct hwt_uring_cmd {
 #define HWT_ENTER_SIZE_VER1	40
 
 /*
- * Maximum values of entry_size and op_size. No later version of struct hwt_list_entry or
- * struct hwt_op will be larger.
+ * Maximum values of entry_size (struct hwt_list_args) and op_size (struct hwt_rings_args). No later
+ * version of struct hwt_list_entry or struct hwt_op will be larger.
  */
 #define HWT_LIST_ENTRY_SIZE_MAX	256
 #define HWT_OP_SIZE_MAX		256

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels, as clients know them: to create, share, stop, destroy, flush and query them
+ * The functions of hwt.h for wheels: create, share, stop, destroy, flush and query them
  *
  * A wheel has one or more shards (core/shard.c). The functions here work on all shards of a wheel.
  */
@@ -31,8 +31,9 @@
 /* -- Memory --------------------------------------------------------------- */
 
 /*
- * The queue of works that free shared wheels whose last reference was put in a callback of the
- * wheel itself. The queue has a rescuer, so that wheels are freed even while memory is short.
+ * The workqueue that frees shared wheels whose last reference was put in a callback of the wheel
+ * itself: the callback cannot wait for its own end. The queue has a rescuer, so that wheels are
+ * freed even while memory is short.
  */
 static struct workqueue_struct *hwt_wq;
 
@@ -102,9 +103,9 @@ static struct hwt_wheel *hwt_wheel_begin(const struct hwt_wheel_params *params, 
 }
 
 /*
- * Create the shards of a wheel. The memory of each shard is on the NUMA node of its CPUs, but the
- * creation runs nothing on these CPUs, because a task with a higher priority may never leave them.
- * After an error, the caller calls hwt_wheel_abandon().
+ * Create the shards of a wheel. The memory of each shard is on the NUMA node of its CPUs, but
+ * nothing has to run on these CPUs for that, because a real-time task may never leave them. After
+ * an error, the caller calls hwt_wheel_abandon().
  */
 static int hwt_wheel_add_shards(struct hwt_wheel *wheel, const struct hwt_wheel_params *params,
 				const u8 *map, gfp_t gfp)
@@ -171,7 +172,10 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	ret = hwt_params_get(&params, user_params);
 	if (ret)
 		return ERR_PTR(ret);
-	/* At the limit of the memory cgroup, fail without the OOM killer and without a report. */
+	/*
+	 * At the limit of the caller's memory cgroup, fail without the OOM killer and without a
+	 * report.
+	 */
 	wheel = hwt_wheel_alloc(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (IS_ERR(wheel))
 		return wheel;
@@ -185,7 +189,7 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
 
 /*
- * Create a shared wheel, and add it to the registry. The registry's lock is not held during the
+ * Create a shared wheel, and add it to the registry. hwt_wheels_lock is not held during the
  * creation, because CPU hotplug and the unloading of any module wait for this lock. So another task
  * may add a wheel with the same parameters meanwhile: then return that wheel, and free the new one.
  */
@@ -251,7 +255,10 @@ void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
 	if (!ret) {
 		module_put(THIS_MODULE);
 	} else if (hwt_in_callback(wheel)) {
-		/* No barrier: this work is queued only once in the life of a wheel. */
+		/*
+		 * No barrier: the work is queued once in a wheel's life, so it is never pending
+		 * here.
+		 */
 		queue_work(hwt_wq, &wheel->free_work);
 	} else {
 		hwt_wheel_free_work(&wheel->free_work);
@@ -267,9 +274,9 @@ EXPORT_SYMBOL_GPL(__hwt_wheel_put);
  * @arg:   the second argument of @fn
  *
  * Process context, may sleep: waits for callbacks that are executing and for two RCU grace periods.
- * At one instant of the call, schedules begin to fail with -ESHUTDOWN, and no ->expire begins any
- * more. When this returns, no callback is executing or will be, and no timeout is held. A second
- * stop waits until the first has ended, and hands back no timeout.
+ * At one instant of the call, calls that schedule begin to fail with -ESHUTDOWN, and no ->expire
+ * begins any more. When this returns, no callback is executing or will be, and no timeout is held.
+ * A second stop waits until the first has ended, and hands back no timeout.
  *
  * Return: the number of timeouts handed back; or an error, with nothing changed: -EDEADLK in a
  * callback of the wheel, -EBUSY for a shared wheel.
@@ -287,8 +294,8 @@ EXPORT_SYMBOL_GPL(hwt_wheel_stop);
  * @wheel: from hwt_wheel_create()
  *
  * Process context, may sleep. Timeouts that are still pending are cancelled, as by hwt_wheel_stop()
- * without a function. Once this has returned 0, the wheel must not be used, and its timeouts must
- * not be scheduled, cancelled or queried.
+ * without @fn: their ->cancelled is called. Once this has returned 0, the wheel must not be used,
+ * and its timeouts must not be scheduled, cancelled or queried.
  *
  * Return: 0; or an error, with nothing changed: -EDEADLK in a callback of the wheel, -EBUSY for a
  * shared wheel.
@@ -314,9 +321,9 @@ EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
  * Process context, sleeps. Like rcu_barrier(), this is for a client that is about to be unloaded:
  * when this returns, the ->expire, ->cancelled and ->release of each timeout that had fired or been
  * cancelled before the call have returned. This does not wait for timeouts that are still pending
- * or are scheduled again meanwhile, nor for schedules and cancels in progress on other CPUs. It
- * also waits for callbacks of other clients that are executing or come before those of the caller's
- * timeouts. If the wheel is frozen, it waits until the wheel is thawed.
+ * or are scheduled again meanwhile, nor for timeouts that other CPUs are scheduling or cancelling.
+ * It also waits for callbacks of other clients that are executing or come before those of the
+ * caller's timeouts. If the wheel is frozen, it waits until the wheel is thawed.
  *
  * Return: 0; or -EDEADLK in a callback of the wheel.
  */
@@ -341,10 +348,10 @@ EXPORT_SYMBOL_GPL(hwt_wheel_barrier);
  *
  * Process context, sleeps. When this returns, each timeout that was scheduled before the call for a
  * tick that had begun has fired, and its callback has returned, unless the timeout was moved or
- * cancelled meanwhile. (Deadlines are rounded up to ticks. The tick of a delay of 0 has not begun
- * yet; that of a deadline that passed a tick or more ago has.) This does not wait for timeouts that
- * come due later. If two callers schedule one timeout at the same time, this may not wait for the
- * timeout before both of these calls have returned.
+ * cancelled meanwhile. (Deadlines are rounded up to ticks. If the delay is 0, the tick has not
+ * begun yet. If the deadline passed a tick or more ago, the tick has begun.) This does not wait for
+ * timeouts that come due later. If two calls schedule one timeout at the same time, this is sure to
+ * wait for the timeout only if both have returned before this begins.
  *
  * Return: 0; -EDEADLK in a callback of the wheel; -ESHUTDOWN if the wheel is stopped, or is stopped
  * during the call.
@@ -489,14 +496,17 @@ int __init hwt_wheels_init(void)
 {
 	hwt_shards_default = hwt_shards_choose();
 	/*
-	 * The queue's rescuer thread gets the same name. It must not look like the name of a
-	 * wheel's thread, "hwt...".
+	 * The queue's rescuer thread gets the name of the queue. It must not look like the name of
+	 * a wheel's thread, which begins with "hwt" by default.
 	 */
 	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return hwt_wq ? 0 : -ENOMEM;
 }
 
-/* Called when no wheel is left: hwt_system_wheel is gone, and others keep the module loaded. */
+/*
+ * Called when no wheel is left: hwt_system_wheel was destroyed, and any other wheel would keep the
+ * module loaded.
+ */
 void hwt_wheels_exit(void)
 {
 	destroy_workqueue(hwt_wq);

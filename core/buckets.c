@@ -2,11 +2,11 @@
 /*
  * The buckets of a wheel, after Varghese and Lauck (1987), schemes 6 and 7; see docs/design.md
  *
- * A bucket of level 0 is one tick; a bucket of level n + 1 spans a whole revolution of level n. The
- * cursor is the last tick that was reached. A timeout is put on the lowest level on which its tick
- * and the cursor are in the same revolution: the highest bit in which the two differ tells which
- * level that is. Revolutions begin at multiples of their length, wherever the cursor is. This gives
- * three properties:
+ * A bucket of level 0 spans one tick; a bucket of level n + 1 spans a whole revolution of level n.
+ * The cursor is the last tick that was reached. A timeout is put on the lowest level on which its
+ * tick and the cursor are in the same revolution: the highest bit in which tick and cursor differ
+ * tells which level that is. Revolutions begin at multiples of their length, wherever the cursor
+ * is. So the buckets have three properties:
  *
  *   - All timeouts of one tick are in one bucket, in no order.
  *   - All timeouts of a level are due before those of the next higher level. So the next bucket
@@ -17,24 +17,25 @@
  * When the cursor enters a bucket, the bucket's timeouts become due or, on higher levels, move to
  * lower levels (a cascade). On the top level only, the ticks of later revolutions (rounds) share
  * the buckets with those of the present revolution. A timeout's round is not stored: when the
- * cursor enters a bucket, the timeouts of later rounds are put back into it. With one level only,
- * this is a hashed wheel.
+ * cursor enters a bucket, the timeouts of later rounds are put back into the same bucket. With one
+ * level only, the buckets are a hashed wheel.
  *
  * Each bucket has a lower bound of the ticks of its timeouts, @first. So the engine sleeps until
  * @first of the next bucket, not only until the tick at which the cursor enters this bucket; and
  * the cursor passes by buckets whose timeouts are all of later rounds. Because of the rounds, any
  * bucket of the top level may be the next one to enter. So that a search need not read @first of
- * all these buckets, each word of the top level's bitmap of occupied buckets has a lower bound of
- * @first of its buckets, @soonest.
+ * all these buckets, each word of the top level's bitmap of occupied buckets has an entry in
+ * @soonest: a lower bound of @first of the word's buckets.
  *
- * After hwt_buckets_init(), the time of a call does not grow with the number of timeouts or
- * buckets, unless its comment says so; only the number of bitmap words that it reads may grow. Long
- * work (a million timeouts in one bucket, or 65,536 occupied buckets) is done in several calls,
- * each limited by a budget, and by way of a list, @moving. The timeouts of a bucket that the cursor
- * enters are spliced to @moving, unless they are due at once. A rebase, which may set the cursor
- * back, splices all buckets to it. Then each timeout moves to the list for its tick. Timeouts are
- * taken from the two ends of @moving in turn: while one timeout is moved, the next one, at the
- * other end, is prefetched.
+ * The time of a call does not grow with the number of timeouts or buckets, except that a call may
+ * read more words of the bitmap. (hwt_buckets_init() does take longer for more buckets, as do the
+ * functions whose comments say so.) Long work, such as a million timeouts in one bucket, or 65,536
+ * occupied buckets, is divided among several calls, each limited by a budget. Between these calls,
+ * the timeouts are on a list, @moving: when the cursor enters a bucket, its timeouts are spliced to
+ * @moving, unless they are due at once; a rebase, which may set the cursor back, splices the
+ * timeouts of all buckets to @moving. From there, each timeout moves to the list for its tick.
+ * Timeouts are taken from the two ends of @moving in turn: while one timeout is moved, the next
+ * one, at the other end, is prefetched.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -50,13 +51,13 @@
 
 #include "core/buckets.h"
 
-/* Maximum number of stale entries of @soonest, one per bitmap word, that one search updates. */
+/* Maximum number of entries of @soonest, one per bitmap word, that one search corrects. */
 #define HWT_SEARCH_MAX		8
-/* Looking at a timeout costs a cache miss. About so many bitmap words are read in the same time. */
+/* Reading this many bitmap words takes about as long as the cache miss to look at one timeout. */
 #define HWT_WORDS_PER_TIMEOUT	16
 /*
- * Cost of updating an entry of @soonest, in units of one timeout looked at: the update reads @first
- * of up to BITS_PER_LONG buckets.
+ * Cost of correcting an entry of @soonest, in units of the time to look at one timeout: @first of
+ * up to BITS_PER_LONG buckets is read.
  */
 #define HWT_UPDATE_COST		4
 
@@ -64,9 +65,10 @@
  * struct hwt_search - the result of a search for the bucket to enter next
  * @bucket: the bucket
  * @tick:   the tick at which the cursor enters it
- * @stale:  the search has stopped at HWT_SEARCH_MAX: @bucket is not valid, but no bucket has to be
- *          entered before @tick. The next search gets further
- * @cost:   the time that the search took, in units of one timeout looked at
+ * @stale:  true if the search was given up after HWT_SEARCH_MAX corrections of @soonest. Then
+ *          @bucket is not valid, and @tick is a tick before which no bucket has to be entered. The
+ *          corrections remain, so the next search gets further
+ * @cost:   the time that the search took, in units of the time to look at one timeout
  */
 struct hwt_search {
 	struct hwt_bucket	*bucket;
@@ -102,7 +104,7 @@ static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 	return bucket;
 }
 
-/* On the top level, lower @soonest for a bucket to @tick, which becomes the bucket's @first. */
+/* For a bucket of the top level, lower @soonest of its bitmap word to @tick, its new @first. */
 static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *bucket, u64 tick)
 {
 	unsigned int word;
@@ -114,7 +116,7 @@ static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *
 		buckets->soonest[word] = tick;
 }
 
-/* Update @first of a bucket, and its bitmap bit, before a timeout of @tick is put into it. */
+/* Before a timeout of @tick is put into a bucket, update the bucket's @first and bitmap bit. */
 static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *bucket, u64 tick)
 {
 	bool empty = list_empty(&bucket->list);
@@ -127,7 +129,7 @@ static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *buck
 		__set_bit(bucket - buckets->bucket, buckets->occupied);
 }
 
-/* If a list that has become empty is a bucket's, clear the bucket's bit in the bitmap. */
+/* If @list, which has become empty, is that of a bucket, clear the bucket's bit in the bitmap. */
 static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list)
 {
 	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
@@ -136,7 +138,7 @@ static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list
 		__clear_bit(bucket - buckets->bucket, buckets->occupied);
 }
 
-/* Append a timeout, given by its @link member, to @list, which is the list for its tick. */
+/* Append a timeout, given by its member @link, to @list, which is the right list for @tick. */
 static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
 			 struct list_head *link, u64 tick)
 {
@@ -187,15 +189,15 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 
 	list_del(&timeout->link);
 	timeout->link.next = NULL;
-	/* If both neighbours are the same, they are the head of the list, which is empty now. */
+	/* If both neighbours are the same node, it is the head of the list, which is empty now. */
 	if (prev == next)
 		hwt_list_emptied(buckets, next);
 }
 
 /*
  * Find the word of the top level's bitmap that has the lowest @soonest, and store its index in
- * @word. Read the words in the order in which the cursor reaches their buckets. Stop when no bucket
- * of the words that are left begins before the lowest @soonest found.
+ * @word. Read the words in the order in which the cursor reaches their buckets. Stop when the
+ * buckets of all remaining words begin at or after the lowest @soonest found so far.
  *
  * Return: the lowest @soonest, or HWT_TICK_NEVER if the level is empty.
  */
@@ -207,7 +209,7 @@ static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 	u64 at = (buckets->cursor >> top->shift) + 1, best = HWT_TICK_NEVER;
 	unsigned int i, n;
 
-	/* @at is the number of a bucket, counted from tick 0: it begins at @at << shift. */
+	/* Buckets are numbered from tick 0: bucket @at begins at tick @at << shift. */
 	for (n = 0; n <= top->mask / BITS_PER_LONG && at << top->shift < best; n++) {
 		i = (at & top->mask) / BITS_PER_LONG;
 		if (map[i] && buckets->soonest[i] < best) {
@@ -221,8 +223,8 @@ static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 }
 
 /*
- * Set @soonest of a word of the top level's bitmap to the lowest @first of the word's buckets.
- * Return this tick, and store in @slot the index in @top of the bucket that has it.
+ * Correct @soonest of a word of the top level's bitmap: set it to the lowest @first of the word's
+ * buckets, and return this tick. Store in @slot the index in @top of the bucket that has it.
  */
 static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsigned long *slot)
 {
@@ -253,7 +255,10 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 		soonest = hwt_top_soonest(buckets, &word, search);
 		if (soonest == HWT_TICK_NEVER)
 			return false;
-		/* @soonest is stale if the bucket that it came from was emptied or entered. */
+		/*
+		 * If the bucket from which @soonest came was emptied or entered, @soonest is too
+		 * low: search again after the correction.
+		 */
 		search->stale = hwt_top_update(buckets, word, &slot) != soonest;
 		search->cost += search->stale ? HWT_UPDATE_COST : 0;
 	}
@@ -295,10 +300,10 @@ static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
  * hwt_buckets_next_tick() - the tick of the next work
  * @buckets: the buckets
  *
- * Return: the cursor, while a cascade or a rebase is not complete. After that, a lower bound of the
- * ticks of all timeouts that are not in the due list; HWT_TICK_NEVER if all buckets are empty. The
- * lower bound is the lowest of these ticks, unless a timeout was removed from a bucket, or pushed
- * back in it, since the bucket was last empty.
+ * Return: the cursor if a cascade or a rebase is not complete; HWT_TICK_NEVER if all buckets are
+ * empty; in all other cases, a lower bound of the ticks of the timeouts in buckets. The lower bound
+ * is the lowest of these ticks, unless a timeout was removed from a bucket, or pushed back in it,
+ * since the bucket was last empty.
  */
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 {
@@ -333,7 +338,7 @@ unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned in
 
 /*
  * Append the timeouts of all buckets to a list. Each bucket that is emptied takes 1 off the budget.
- * Return true when all buckets are empty, false if the budget was used up before.
+ * Return true when all buckets are empty, false if the budget is used up before.
  */
 static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *list,
 			       unsigned int *budget)
@@ -352,8 +357,8 @@ static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *li
 }
 
 /*
- * Move the timeouts in @moving to the lists for their ticks. Each takes 1 off the budget. Return
- * true when @moving is empty, false if the budget was used up before.
+ * Move the timeouts in @moving to the lists for their ticks. Each timeout takes 1 off the budget.
+ * Return true when @moving is empty, false if the budget is used up before.
  */
 static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 {
@@ -364,8 +369,9 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 		if (!*budget)
 			return false;
 		/*
-		 * After a rebase, take timeouts from the front only, so that those that are still
-		 * due remain in the order of their ticks.
+		 * After a rebase, the timeouts of the former due list are at the front, in the
+		 * order of their ticks. Take timeouts from the front only, so that those that are
+		 * still due remain in this order.
 		 */
 		if ((*budget)-- & 1 || buckets->rebased) {
 			pos = moving->next;
@@ -387,8 +393,8 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_sear
 {
 	size_t index = search->bucket - buckets->bucket;
 	/*
-	 * The timeouts of a bucket of level 0 were all inserted for this tick, unless level 0 is
-	 * also the top level, which has rounds. So they become due at once.
+	 * All timeouts of a bucket of level 0 were inserted for this tick, so they become due at
+	 * once. If level 0 is also the top level, it has rounds, and some may be for later ticks.
 	 */
 	bool due = index <= buckets->level->mask && buckets->levels > 1;
 
@@ -403,9 +409,10 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_sear
  * @now:     the furthest tick to go to, below HWT_TICK_NEVER; the cursor does not go back to an
  *           earlier tick
  *
- * The cursor stops before the next occupied bucket, so no timeout moves or becomes due. It does not
- * move if timeouts are due or in @moving. After a long time in which nothing was due, the cursor is
- * then closer to the present tick, so that new timeouts go to lower levels.
+ * The cursor stops before the next occupied bucket, so no timeout moves or becomes due. If timeouts
+ * are due or in @moving, the cursor does not move at all. Use this function after a long time in
+ * which nothing was due: when the cursor is closer to the present tick, new timeouts go to lower
+ * levels.
  */
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 {
@@ -423,15 +430,16 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
  * @buckets: the buckets
  * @now:     the tick to go to, below HWT_TICK_NEVER; the cursor does not go back to an earlier tick
  * @budget:  maximum number of timeouts to look at in this call. A bucket that is emptied after a
- *           rebase counts as one timeout, and a search as @cost of struct hwt_search
- * @stop:    while the due list is not empty, do not move the cursor on
+ *           rebase counts as one timeout, a search for the next bucket as several (@cost of struct
+ *           hwt_search)
+ * @stop:    if true, do not move the cursor on while the due list is not empty
  *
  * Append all timeouts with ticks up to @now to the due list, in the order of their ticks. Timeouts
  * that were pushed back beyond @now may be among them. So the caller checks each timeout that it
  * takes from the due list, and inserts it again if it is not due yet.
  *
  * Return: true when the cursor has reached @now, or when @stop has kept it from moving on; false
- * when the budget was used up before. The next call continues the work.
+ * when the budget was used up before: then the next call continues the work.
  */
 bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget, bool stop)
 {
@@ -462,8 +470,8 @@ bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budg
  * @now:     the tick to which the cursor is set
  *
  * The caller must then call hwt_buckets_advance(), which moves the timeouts to the lists in which
- * they belong at the new cursor. These include the timeouts of the due list, which may not be due
- * any more.
+ * they belong at the new cursor. This includes the timeouts of the due list, because they may not
+ * be due any more.
  */
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
 {
@@ -521,9 +529,10 @@ void hwt_buckets_for_each(struct hwt_buckets *buckets,
 }
 
 /*
- * Allocate an array. Do not use kvmalloc_node() for a large one: if @gfp has __GFP_RETRY_MAYFAIL,
- * to fail rather than to call the OOM killer, kvmalloc_node() first tries hard to get contiguous
- * pages. But if @node is given, use it all the same, since no other function allocates on a node.
+ * Allocate an array. For a large array, avoid kvmalloc_node(): if @gfp has __GFP_RETRY_MAYFAIL,
+ * which makes an allocation fail where it would call the OOM killer, kvmalloc_node() first tries
+ * hard to get contiguous pages. But if @node is given, use kvmalloc_node() all the same, since
+ * __vmalloc_array() takes no node.
  */
 static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp, int node)
 {
@@ -532,7 +541,7 @@ static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp, int node)
 	return kvmalloc_node(array_size(n, size), gfp, node);
 }
 
-/* Lay out the levels. The bits of each level begin at a word boundary of the bitmap. */
+/* Set the layout of the levels. Each level's part of the bitmap begins at a word boundary. */
 static void hwt_levels_init(struct hwt_buckets *buckets, unsigned int bits, unsigned int levels)
 {
 	unsigned int shift = 0, n;

@@ -60,13 +60,13 @@ struct hwt_level {
  * @soonest:   for each word of the top level's part of @occupied, a lower bound of @first of the
  *             buckets whose bits are set in the word; undefined if the word is 0
  * @due:       timeouts that are due, for the caller to take. hwt_buckets_advance() appends them in
- *             the order of their ticks, hwt_buckets_insert() appends one whose tick has passed
+ *             the order of their ticks; hwt_buckets_insert() appends a timeout that is due already
  * @never:     timeouts with the tick HWT_TICK_NEVER
- * @moving:    timeouts that hwt_buckets_advance() has yet to put into the lists for their ticks:
- *             those of a bucket that the cursor has entered or, after hwt_buckets_rebase(), those
- *             of all buckets and of @due
- * @gathering: hwt_buckets_rebase() was called, and buckets have yet to be emptied into @moving
- * @rebased:   hwt_buckets_rebase() was called, and timeouts have yet to leave @moving
+ * @moving:    timeouts that hwt_buckets_advance() has yet to put into the lists for their ticks.
+ *             They come from a bucket that the cursor has entered or, after hwt_buckets_rebase(),
+ *             from all buckets and from @due
+ * @gathering: true from hwt_buckets_rebase() until all buckets have been emptied
+ * @rebased:   true from hwt_buckets_rebase() until @moving is empty again
  */
 struct hwt_buckets {
 	struct hwt_level	level[HWT_LEVELS_MAX];
@@ -89,12 +89,11 @@ struct hwt_buckets {
  * @tick:  the earliest tick at which the timeout may fire
  * @slack: number of ticks by which the timeout may fire later
  *
- * Timeouts that share a tick share a wake-up. And if a timeout's tick is a multiple of the ticks
- * that a bucket of some level spans, the timeout is due when the cursor enters its bucket on that
- * level, and does not move to a lower level first. So this function picks the tick in
- * [tick, tick + slack] that is a multiple of the highest power of two. This tick has the bits of
- * the end of the interval, down to the highest bit in which the end differs from tick - 1, and
- * zeros below.
+ * Timeouts that share a tick share a wake-up. And if a timeout's tick is the first tick of its
+ * bucket, the timeout is due when the cursor enters the bucket, without a move to a lower level.
+ * For both reasons, pick the tick in [tick, tick + slack] that is a multiple of the highest power
+ * of two: take the end of the interval, and clear all bits below the highest bit in which the end
+ * differs from tick - 1.
  *
  * Return: the tick picked. It is HWT_TICK_NEVER only if @tick is HWT_TICK_NEVER.
  */

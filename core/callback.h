@@ -14,16 +14,16 @@
  * @began:       time at which the call began, on CLOCK_MONOTONIC, ns; see hwt_call_time()
  * @cpu_ns:      CPU time of the task at the beginning of the call, ns, as of the scheduler's last
  *               tick or context switch
- * @preempt:     preemption count. This and the members up to @irqs_off have the values from before
- *               the call; hwt_call_check() compares them with those after the call.
+ * @preempt:     preemption count. The members from @preempt to @irqs_off have the values from
+ *               before the call; hwt_call_check() compares them with those after the call.
  * @rcu:         number of nested RCU read-side sections
  * @locks:       number of locks held, as counted by lockdep
  * @migrate:     number of nested migrate_disable() sections
  * @irqs_off:    true if interrupts are off
  * @nested:      true if the call is inside another callback; then only hwt_inside_map is acquired
- * @lockdep_map: copy of the timeout's map, because the timeout may be freed during the call
+ * @lockdep_map: copy of the timeout's lockdep map, because the timeout may be freed during the call
  *
- * It is on the stack of the runner that calls.
+ * The structure is on the stack of the runner that calls.
  */
 struct hwt_call {
 	const void	*fn;
@@ -72,10 +72,10 @@ void hwt_handle_cancelled(struct hwt_timeout *timeout);
  *
  * Used to name functions in reports, and to find the timeouts that would call into a module that is
  * unloaded. In a struct hwt_handle, ->expire and ->cancelled are functions of hwt that call the
- * client's functions, and these are read from the handle. Its memory is valid before it is first
- * scheduled, while its timeout is held (after a callback, until hwt_finish()), and for a caller
- * that has a reference. If @fn is a ->release, which is called after the hold, the timeout's memory
- * is not read.
+ * client's functions, which this function reads from the handle. So the handle's memory must be
+ * valid. It is valid before the handle is first scheduled, while its timeout is held (after a
+ * callback, until hwt_finish()), and for a caller that has a reference. If @fn is a ->release,
+ * which is called after the hold, the timeout's memory is not read.
  *
  * Return: the client's function if @fn is a function of a handle that calls one; otherwise @fn.
  */
@@ -99,7 +99,7 @@ void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call);
 void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call);
-/* The caller does not hold the shard's lock. */
+/* Called without the shard's lock. */
 #ifdef CONFIG_LOCKDEP
 void hwt_lockdep_sync(struct hwt_timeout *timeout);
 void hwt_lockdep_shard(struct hwt_shard *shard);

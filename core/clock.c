@@ -89,8 +89,8 @@ u64 hwt_clock_after(const struct hwt_shard *shard, u64 delay_ns)
 	u64 now;
 
 	/*
-	 * A timeout must not fire early. In NMI, the fast readers may step back a little, so add a
-	 * tick; the coarse clock is up to a jiffy behind, so add a jiffy.
+	 * A timeout must not fire early. In NMI, the clock may step back a little, so add a tick;
+	 * the coarse clock is up to a jiffy behind, so add a jiffy.
 	 */
 	if (unlikely(in_nmi()))
 		now = hwt_clock_now(shard) + shard->tick_ns;

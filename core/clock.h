@@ -17,8 +17,8 @@ static inline u64 hwt_ns_to_tick(const struct hwt_shard *shard, u64 ns)
 }
 
 /*
- * Return the first tick that begins at or after a deadline: round up. If the deadline does not fit,
- * return HWT_TICK_NEVER.
+ * Return the first tick that begins at or after a deadline: round up. @ns: the deadline. If the
+ * deadline plus a tick is 2^63 ns or more, return HWT_TICK_NEVER.
  */
 static inline u64 hwt_deadline_to_tick(const struct hwt_shard *shard, u64 ns)
 {

@@ -2,9 +2,9 @@
 /*
  * The CPUs of shards
  *
- * A shard serves CPUs that are near to each other. The CPUs of a last-level cache belong to one
- * shard unless there are more shards than caches, and those of a NUMA node unless there are more
- * shards than nodes.
+ * A shard serves CPUs that are near to each other. CPUs that share a last-level cache belong to one
+ * shard, unless there are more shards than caches. CPUs of one NUMA node belong to one shard,
+ * unless there are more shards than nodes.
  */
 #include <linux/cpumask.h>
 #include <linux/init.h>
@@ -22,7 +22,7 @@
 /* On a machine with more CPUs than this, a wheel has by default a shard per last-level cache. */
 #define HWT_CPUS_PER_SHARD	16
 
-/* Stands for the cache of an offline CPU, because that cache is not known. */
+/* Used as the cache of an offline CPU, whose cache is not known. */
 #define HWT_OFFLINE		U16_MAX
 
 /* Numbers of nodes, caches and CPUs. A cache is counted only if one of its CPUs is online. */
@@ -43,12 +43,12 @@ static u64 hwt_cpu_place(unsigned int cpu)
 }
 
 /*
- * Count the CPU at @place. Called for all CPUs in the order of their places. @before: the previous
- * place, or NULL.
+ * Count the CPU at @place if it is online, and its node and cache if the previous place has others.
+ * Called for all CPUs in the order of their places. @before: the previous place, or NULL.
  */
 static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
 {
-	/* Read the CPU's state from the place: it may have come online or gone offline since. */
+	/* Use the place: since it was computed, the CPU may have come online or gone offline. */
 	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
 
 	units->nodes += !before || (place ^ *before) >> 48;
@@ -65,7 +65,7 @@ static int hwt_place_compare(const void *a, const void *b)
 
 /*
  * Return a sorted array of the places of all possible CPUs, which the caller frees, or NULL. Count
- * the CPUs in @all.
+ * the nodes, caches and CPUs in @all.
  */
 static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 {
@@ -169,8 +169,9 @@ void hwt_shard_place(struct hwt_shard *shard, const u8 *map, const struct cpumas
 	if (cpus)
 		cpumask_copy(shard->affinity, cpus);
 	/*
-	 * No CPU is set for a single shard without @cpus, for a shard whose CPUs are all isolated,
-	 * and if there are more shards than CPUs. Then the threads may run anywhere.
+	 * @affinity is empty for a single shard without @cpus, for a shard whose CPUs are all
+	 * isolated, and for a shard that has no CPU because there are more shards than CPUs. Then
+	 * the threads may run anywhere.
 	 */
 	shard->pinned = !cpumask_empty(shard->affinity);
 }

@@ -79,9 +79,10 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout)
 }
 
 /*
- * Values of @tracked from the collection of a timeout to the end of its hold: HWT_TRACKED_OBJECT if
- * it is active to debug objects, else HWT_TRACKED. At other times @tracked is 0. The state alone
- * does not show that a timeout is held, because memory that is used again may hold any state.
+ * Values of timeout->tracked from the collection of a timeout to the end of its hold:
+ * HWT_TRACKED_OBJECT if it is active to debug objects, else HWT_TRACKED. At other times the value
+ * is 0. The state alone does not show that a timeout is held, because memory that is used again may
+ * hold any state.
  */
 #define HWT_TRACKED		0x68
 #define HWT_TRACKED_OBJECT	0x69
@@ -91,7 +92,7 @@ bool __hwt_debug_init(const struct hwt_timeout *timeout)
 {
 	u8 tracked = READ_ONCE(timeout->tracked);
 
-	/* Test three members: uninitialised memory may hold any values, but hardly these three. */
+	/* Test three members: uninitialised memory may pass one of the tests, but hardly all. */
 	if (timeout->check != hwt_debug_mark(timeout) ||
 	    (tracked != HWT_TRACKED && tracked != HWT_TRACKED_OBJECT) || !hwt_held(timeout))
 		return true;
@@ -108,9 +109,9 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 	bool found = false;
 
 	/*
-	 * Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a shard that is found
-	 * is not freed before its lock was released. If the timeout's wheel was destroyed before,
-	 * no shard is found.
+	 * Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): if the shard is
+	 * found, it is not freed before its lock was released. If the timeout's wheel was destroyed
+	 * earlier, the shard is not found.
 	 */
 	rcu_read_lock();
 	if (hwt_shard_exists(shard)) {
@@ -126,8 +127,8 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 
 /*
  * Report a timeout that is moved to another wheel while it is held, or while its ->release is
- * executing. Any context. The second case is noticed only if the caller is preemptible, because
- * the test takes the shard's lock.
+ * executing. Any context. A ->release is noticed only if the caller is preemptible, because the
+ * test for it takes the shard's lock.
  */
 void hwt_debug_move(const struct hwt_timeout *timeout)
 {
@@ -150,7 +151,7 @@ struct hwt_debug_going {
 
 /*
  * Return true if the client's function is in the module: @fn itself or, for a handle, the function
- * that @fn calls. The timeout is held, or @fn is its ->release.
+ * that @fn calls. To be called only while the timeout is held, or if @fn is its ->release.
  */
 static bool hwt_debug_calls(const struct hwt_timeout *timeout, const void *fn,
 			    const struct module *module)
@@ -158,7 +159,7 @@ static bool hwt_debug_calls(const struct hwt_timeout *timeout, const void *fn,
 	return within_module((unsigned long)hwt_client_fn(timeout, fn), module);
 }
 
-/* Return true if a held timeout, its ops or one of its functions is in the module. */
+/* Return true if a held timeout, its ops or one of its functions is in the module's memory. */
 static bool hwt_debug_needs(const struct hwt_timeout *timeout, const struct module *module)
 {
 	const struct hwt_timeout_ops *ops = timeout->ops;
@@ -199,7 +200,7 @@ static void hwt_debug_executing(const struct hwt_debug_going *going)
 /*
  * Report the timeouts that a module has left on a shard, and those of its functions that are
  * executing there. To be called after the module's exit has returned. Walks all timeouts under the
- * lock.
+ * shard's lock.
  */
 void hwt_debug_unload(struct hwt_shard *shard, struct module *module)
 {
@@ -263,7 +264,7 @@ static const struct debug_obj_descr hwt_debug_descr = {
 
 static void hwt_debug_activate(struct hwt_timeout *timeout)
 {
-	/* Leave out the stack, whose objects require debug_object_init_on_stack(). */
+	/* Leave out the stack: timeouts there would need debug_object_init_on_stack(). */
 	if (object_is_on_stack(timeout))
 		return;
 	WRITE_ONCE(timeout->tracked, HWT_TRACKED_OBJECT);
@@ -279,7 +280,7 @@ static void hwt_debug_activate(struct hwt_timeout *timeout) { }
 static void hwt_debug_deactivate(struct hwt_timeout *timeout) { }
 #endif
 
-/* The part of hwt_debug_track() that is called only with "debug". Under the shard's lock. */
+/* The part of hwt_debug_track() that is called only with "debug". Called under the shard's lock. */
 void __hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	u8 tracked = timeout->tracked;

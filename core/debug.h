@@ -17,14 +17,20 @@ bool __hwt_debug_init(const struct hwt_timeout *timeout);
 void hwt_debug_move(const struct hwt_timeout *timeout);
 void hwt_debug_unload(struct hwt_shard *shard, struct module *module);
 
-/* Note whether a timeout will be held in @state, its next state. Under the shard's lock. */
+/*
+ * With "debug", note whether a timeout is held in @state, to which its state is about to change.
+ * Called under the shard's lock.
+ */
 static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	if (static_branch_unlikely(&hwt_debug))
 		__hwt_debug_track(timeout, state);
 }
 
-/* With "debug", return false, with a report, if a timeout was never initialised, or was copied. */
+/*
+ * Return true if a timeout may be used. With "debug", if the timeout was never initialised, or was
+ * copied, report this and return false.
+ */
 static inline bool hwt_debug_used(const struct hwt_timeout *timeout)
 {
 	return !static_branch_unlikely(&hwt_debug) || __hwt_debug_used(timeout);

@@ -23,10 +23,11 @@
 static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
 
 /*
- * The queue of works that create directories. hwt_wq is not used, because its works wait for
- * callbacks: a client that creates a wheel waits for a work of the queue here, and may hold a lock
- * that a callback takes. The queue has a rescuer, because works of other queues with a rescuer may
- * create wheels, and so wait for a work of this queue.
+ * The workqueue for works that create directories. The works of hwt_wq wait for callbacks, so it is
+ * not used: a client that creates a wheel waits for a work of the queue here, and may hold a lock
+ * that a callback takes. In hwt_wq, that work might have to wait until this callback returns, which
+ * would be a deadlock. The queue here has a rescuer, because works of other queues with a rescuer
+ * may create wheels, and so wait for a work of this queue.
  */
 static struct workqueue_struct *hwt_debugfs_wq;
 
@@ -99,7 +100,7 @@ static int hwt_stats_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_stats);
 
-/* Take the lock of a shard for one level at a time, so that it is not held for long. */
+/* Take the lock of a shard anew for each level, so that the lock is not held for long. */
 static int hwt_levels_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
@@ -187,9 +188,9 @@ static void hwt_debugfs_work_fn(struct work_struct *work)
 
 /*
  * Have a kworker call @create, which creates a directory, and wait for the end of this call. If the
- * caller created the directory itself, its memory cgroup would be charged. At the limit of this
- * cgroup, the caller would wait, or be killed, while it holds the lock of the parent directory,
- * which all other callers need.
+ * caller created the directory itself, the memory would be charged to the caller's memory cgroup.
+ * At the limit of this cgroup, the caller would wait, or be killed, while it holds the lock of the
+ * parent directory, for which all other callers wait.
  */
 void hwt_debugfs_run(void (*create)(void *of), void *of)
 {
@@ -222,7 +223,7 @@ static void hwt_wheel_debugfs_create(void *of)
 	wheel->debugfs = dir;
 }
 
-/* Add a complete wheel to debugfs. To be called without hwt_wheels_lock. */
+/* Add a registered wheel to debugfs. Waits for a kworker, so call it without hwt_wheels_lock. */
 void hwt_debugfs_add(struct hwt_wheel *wheel)
 {
 	hwt_debugfs_run(hwt_wheel_debugfs_create, wheel);

@@ -8,9 +8,9 @@
  * (core/thread.c), the workers run the callbacks, and the engine runs none.
  *
  * core/state.h describes the life of a timeout. The functions of core/submit.c take no lock, and
- * may change a timeout's state at any time. Therefore a function here that makes a decision by a
- * state carries it out by a compare-and-swap of that state. If the compare-and-swap fails, the
- * function decides again, by the new state.
+ * may change a timeout's state at any time. So a function here reads the state, decides by it what
+ * to do, and sets the new state by a compare-and-swap. If the compare-and-swap fails, because the
+ * state has changed, the function decides again.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -39,8 +39,9 @@
 #include "core/trace.h"
 
 /*
- * Drop the lock for a moment, and give up the CPU if another task needs it. Also report a quiescent
- * state to RCU-tasks, because with kernel preemption a busy thread reports no other.
+ * Drop the shard's lock for a moment, and let another task run if one needs this CPU. Also report a
+ * quiescent state to RCU-tasks: with kernel preemption, RCU-tasks waits until this thread sleeps or
+ * reports one, and a busy thread does not sleep.
  */
 void hwt_lock_break(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -50,7 +51,10 @@ void hwt_lock_break(struct hwt_shard *shard)
 	spin_lock(&shard->lock);
 }
 
-/* Call hwt_lock_break(), and drop a runner's cached time: no callback is charged for the break. */
+/*
+ * Call hwt_lock_break(), and clear the runner's cached time, so that the time of the break does not
+ * count as the duration of a callback.
+ */
 void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 	__must_hold(&shard->lock)
 {
@@ -60,8 +64,8 @@ void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 
 /*
  * Return the time on the shard's clock, ns. On CLOCK_REALTIME, ignore changes of the clock since
- * the last hwt_engine_check_clock(). If the cursor followed such a change, and the change was
- * undone before the next check, this check would find no change, and would not set the cursor back.
+ * the last hwt_engine_check_clock(): if the cursor followed a change, and the change was undone
+ * before the next check, that check would find no change, and would not set the cursor back.
  */
 static u64 hwt_engine_now(const struct hwt_shard *shard)
 {
@@ -88,15 +92,16 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 		return false;
 	WRITE_ONCE(shard->active[cpu], false);
 	/*
-	 * Barrier intake.mb, pairs with push.add in hwt_push(): this CPU finds the entry when it
-	 * takes the lists below, or hwt_push() finds the byte cleared, and sets it again.
+	 * Barrier intake.mb, pairs with push.add in hwt_push(): if this CPU misses a new entry when
+	 * it takes the lists below, hwt_push() finds the byte in @active cleared, and sets it
+	 * again, so that the entry is taken later.
 	 */
 	smp_mb();
 	/*
 	 * Barrier intake.take, pairs with push.add in hwt_push(): this CPU sees what was written to
-	 * an entry, and to its object, before the push. Not needed: this CPU gets the entry's
-	 * address from the list, and this dependency orders its reads of the entry after the push;
-	 * llist_del_all() is there to take a list as a whole.
+	 * an entry, and to the client's object that contains it, before the push. Not needed: this
+	 * CPU gets the entry's address from the list, and this dependency orders its reads of the
+	 * entry after the push; llist_del_all() is there to take a list as a whole.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)
 		if (!llist_empty(&inbox->list[chain]))
@@ -119,8 +124,9 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 	while (list_empty(&shard->intake)) {
 		next = shard->intake_cpu + 1;
 		/*
-		 * Other CPUs may set bytes during the search, but do not clear them. A byte that
-		 * the search misses might as well have been set after the search.
+		 * Other CPUs may set bytes during the search, but only a holder of the shard's lock
+		 * clears them. If the search misses a byte that is being set, this is as if it had
+		 * been set later.
 		 */
 		found = data_race(memchr_inv(active + next, 0, nr_cpu_ids - next) ?:
 				  memchr_inv(active, 0, nr_cpu_ids));
@@ -133,8 +139,8 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 }
 
 /*
- * Remove an entry from @fresh of an inbox, whose lists take turns. Return the entry's timeout, or
- * NULL if @fresh has no entry.
+ * Remove an entry from one of the lists in @fresh of an inbox; these lists take turns. Return the
+ * entry's timeout. If all lists are empty, return NULL, and remove the inbox from shard->intake.
  */
 static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_inbox *inbox)
 	__must_hold(&shard->lock)
@@ -147,7 +153,10 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_in
 		node = *chain;
 		if (!node)
 			continue;
-		/* Read @next now: once SUBMITTED is cleared, a push may overwrite it. */
+		/*
+		 * Read node->next now: once SUBMITTED is cleared, another CPU may push the timeout
+		 * again, and overwrite node->next.
+		 */
 		*chain = node->next;
 		prefetchw(node->next);
 		return llist_entry(node, struct hwt_timeout, submit);
@@ -157,24 +166,25 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_in
 }
 
 /*
- * Do the part of hwt_link() that is needed if the timeout was scheduled for a tick that had passed,
- * or if the caller is not the engine's thread.
+ * The rest of hwt_link(). If the caller is not the engine's thread, kick the engine if it sleeps
+ * beyond @tick. If the timeout was scheduled for a tick that had passed, set its @past.
  *
- * The time at which a timeout was scheduled is not known. So the lateness of all timeouts that were
- * scheduled for the past counts from @past_since, the time at which the latest of them was found
- * here. Each of them has waited at least since then, so no lateness is counted too long.
+ * The lateness of a timeout with @past should count from the time at which it was scheduled, but
+ * hwt does not store this time. So it counts from @past_since, the time at which the latest such
+ * timeout was linked. All of them were scheduled before that, so no lateness is counted too long.
  */
 static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick)
 	__must_hold(&shard->lock)
 {
 	bool past = tick < shard->intake_since;
 
-	/* The engine's own thread needs no kick, since it looks at the buckets before it sleeps. */
+	/* The engine's own thread needs no kick: it looks at the buckets before it sleeps. */
 	if (current != shard->thread && tick < (u64)atomic64_read(&shard->wake_tick)) {
 		hwt_engine_kick(shard);
 		/*
-		 * The engine was asleep, so no timeout that it knew was due. If the tick of this
-		 * one has passed, it was scheduled for the past.
+		 * The engine sleeps beyond @tick. A timeout submitted before its tick came would
+		 * have woken the engine, so if @tick has passed, the timeout was scheduled for the
+		 * past.
 		 */
 		past |= tick < hwt_engine_tick(shard);
 	}
@@ -185,10 +195,10 @@ static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *
 }
 
 /*
- * Insert a timeout into the buckets, and kick the engine if it sleeps beyond the timeout's tick. A
- * kick by the client that scheduled the timeout is not enough, because the engine may have gone
- * back to sleep before the timeout was in its bucket. And if the timeout was RUNNING, or was due
- * and was pushed back, the client has not kicked the engine.
+ * Insert a timeout into the buckets, and kick the engine if it sleeps beyond the timeout's tick. If
+ * the call that scheduled the timeout has kicked the engine, that kick is not enough: the engine
+ * may have gone back to sleep before the timeout was in its bucket. If the timeout was RUNNING, or
+ * was due and was pushed back, that call has not kicked the engine at all.
  */
 static void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 state)
 	__must_hold(&shard->lock)
@@ -208,7 +218,10 @@ static void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	timeout->past = false;
 }
 
-/* Append a timeout to shard->owed: a runner takes it off, ends its hold and calls its client. */
+/*
+ * Append a timeout to shard->owed, and wake a worker or the engine, which takes the timeout off the
+ * list, ends its hold and calls its client.
+ */
 static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -218,11 +231,14 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 		hwt_worker_wake(shard);
 	else if (current != shard->thread)
 		hwt_engine_kick(shard);
-	/* Wake tasks in hwt_wait(): if only ->release is left to call, they wait no longer. */
+	/*
+	 * Wake tasks in hwt_wait(): they do not wait for a ->release, which may be the only call
+	 * that is left.
+	 */
 	hwt_wake_timeout(shard, timeout);
 }
 
-/* Collect a timeout taken off a submission list. On return, it may have been freed. */
+/* Collect a timeout that was taken off a submission list. On return, it may have been freed. */
 static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -251,8 +267,8 @@ static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout
 }
 
 /*
- * Collect entries of @fresh of an inbox, up to a total of @max. The caller has collected @n of this
- * total before. Return the new total. Drops the lock now and then.
+ * Collect entries of @fresh of an inbox, up to a total of @max; the caller has already collected @n
+ * of this total. Return the new total. Drops the shard's lock now and then.
  */
 static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox *inbox,
 				      unsigned int n, unsigned int max)
@@ -271,9 +287,10 @@ static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox 
 }
 
 /*
- * Collect up to @max submitted timeouts: link each into the buckets, or end its hold. Calls no
- * client: if the end of a hold is to call the client, the timeout goes to shard->owed. Return the
- * number of timeouts collected. Drops the lock now and then.
+ * Collect up to @max submitted timeouts: link each into the buckets, or end its hold. If the end of
+ * a hold is to call ->cancelled or ->release, put the timeout on shard->owed instead, so that no
+ * client is called here. Return the number of timeouts collected. Drops the shard's lock now and
+ * then.
  */
 unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
@@ -287,8 +304,8 @@ unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 }
 
 /*
- * Collect all timeouts submitted before the call. The time of the call is bounded, because later
- * submissions do not prolong it. Drops the lock now and then.
+ * Collect all timeouts submitted before the call. Later submissions do not prolong the call, so its
+ * time is bounded. Drops the shard's lock now and then.
  */
 void hwt_collect_submitted(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -300,9 +317,10 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 	for_each_possible_cpu(cpu) {
 		inbox = per_cpu_ptr(shard->inbox, cpu);
 		/*
-		 * Collect the entries in @fresh, and then the entries that are on the lists now.
-		 * Lists are taken only when @fresh is empty: if another context takes them while a
-		 * loop has dropped the lock, @taken shows that this loop is done.
+		 * Collect the entries in @fresh, take the lists into @fresh, and collect these
+		 * entries. While a loop has dropped the lock, another context may take the lists,
+		 * but only once @fresh is empty: then @taken, which counts this, has changed, and
+		 * the loop ends.
 		 */
 		end = inbox->taken + 1;
 		while (time_before(inbox->taken, end) &&
@@ -318,8 +336,8 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 }
 
 /*
- * Collect one CPU's submissions until a given timeout is collected, or is found not to be among
- * them. Drops the lock now and then.
+ * Collect the submissions of @cpu until a given timeout is collected, or is found not to be among
+ * them. Drops the shard's lock now and then.
  */
 void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 		       const struct hwt_timeout *timeout)
@@ -329,9 +347,9 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	unsigned long end = inbox->taken + 1;
 
 	/*
-	 * If this CPU has pushed the timeout, it is in @fresh or on the lists now, so taking the
-	 * lists once is enough. If it is not pushed yet, or is on another CPU's list, this loop
-	 * does not find it, and the caller tries again.
+	 * If @cpu has pushed the timeout, it is in @fresh, where taken entries are, or gets there
+	 * when the lists are next taken, which raises @taken to @end. If the lists must be taken
+	 * once more after that, @cpu has not pushed the timeout, and the caller tries again.
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
 	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu))
@@ -342,10 +360,10 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
  * hwt_end_hold() - end a timeout's hold and call its client, unless it was armed again
  * @shard:   the shard, whose lock is held, and is dropped around callbacks
  * @runner:  the runner that calls the client
- * @timeout: a timeout that is SUBMITTED and not RUNNING. It is on shard->owed, or the caller has
- *           set SUBMITTED under the lock and has not pushed it. Instead of a timeout, this may
- *           be the mark of a flush or barrier on shard->owed (struct hwt_mark): a mark is only
- *           taken off the list
+ * @timeout: a timeout that is SUBMITTED and not RUNNING. Either the timeout is on shard->owed, or
+ *           the caller has set SUBMITTED under the shard's lock, and has not pushed the timeout.
+ *           Instead of a timeout, this may be the mark of a flush or barrier on shard->owed (struct
+ *           hwt_mark): a mark is only taken off the list
  *
  * The timeout may have been freed on return.
  */
@@ -407,9 +425,10 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 }
 
 /*
- * Prepare the callback of a periodic timeout: count the periods that the timeout has missed and, in
- * HWT_MODE_FIXED_RATE, compute its next deadline. @first: it fires for the first time since it was
- * scheduled, so copy the arguments of that call from @set to @run.
+ * Prepare the callback of a periodic timeout: in HWT_MODE_FIXED_RATE, count the periods that the
+ * timeout has missed, and compute its next deadline. @first: true if the timeout fires for the
+ * first time since it was scheduled; then copy the arguments of the call that scheduled it from
+ * @set to @run, both members of struct hwt_periodic.
  */
 static void hwt_periodic_begin(struct hwt_shard *shard,
 			       struct hwt_timeout *timeout, bool first)
@@ -419,7 +438,10 @@ static void hwt_periodic_begin(struct hwt_shard *shard,
 	u64 now = hwt_clock_now(shard), missed = 0, next, period_ns;
 
 	if (first) {
-		/* hwt_schedule_periodic_at() may be writing @set now: take no period of 0. */
+		/*
+		 * hwt_schedule_periodic_at() may be changing @set now. Take no period of 0 from
+		 * there, because missed periods are counted by a division by the period.
+		 */
 		period_ns = max_t(u64, atomic64_read(&periodic->set.period_ns), 1);
 		atomic64_set(&periodic->run.next_ns, atomic64_read(&periodic->set.first_ns));
 		atomic64_set(&periodic->run.period_ns, period_ns);
@@ -440,7 +462,7 @@ static void hwt_periodic_begin(struct hwt_shard *shard,
 	hwt_count(&shard->overruns, missed);
 }
 
-/* Call ->cancelled of a timeout that is RUNNING. Drops the lock around the call. */
+/* Call ->cancelled of a timeout that is RUNNING. Drops the shard's lock around the call. */
 static void hwt_call_cancelled(struct hwt_shard *shard, struct hwt_runner *runner,
 			       struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -481,7 +503,7 @@ static struct hwt_change hwt_finish_change(struct hwt_shard *shard, struct hwt_t
  * @shard:   the shard, whose lock is held, and is dropped around callbacks
  * @runner:  the runner that has set RUNNING
  * @timeout: the timeout, which is RUNNING; its callback, if there was one, has returned
- * @notify:  if the timeout was cancelled and has a ->cancelled, call that first
+ * @notify:  if true, and the timeout was cancelled and has a ->cancelled, first call ->cancelled
  *
  * The timeout may have been freed on return.
  */
@@ -511,8 +533,9 @@ void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 
 /*
  * Return true if the shard's clock is CLOCK_REALTIME and was set since the last
- * hwt_engine_check_clock(): timeouts in the due list may not be due any more. The next check comes
- * soon, since the engine is kicked when the clock is set.
+ * hwt_engine_check_clock(). Then timeouts in the due list may not be due any more, so none may fire
+ * before the next check. The next check comes soon, since the engine is kicked when the clock is
+ * set.
  */
 bool hwt_clock_moved(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -529,11 +552,12 @@ u64 hwt_engine_tick(const struct hwt_shard *shard)
 
 /**
  * struct hwt_lateness - how late a callback has begun, as defined in docs/statistics.md
- * @ns:     the time from the timeout's deadline to the beginning of its callback. If that is two
- *          ticks or more, the time is counted from @since of struct hwt_due, if this is later
- * @late:   @ns is two ticks or more
- * @behind: @ns is more than HWT_BEHIND_TICKS ticks, or more than a revolution of level 0 if that is
- *          shorter
+ * @ns:     the time from the timeout's deadline to the beginning of its callback. If this is two
+ *          ticks or more, and @since of struct hwt_due is after the deadline, @ns is the time from
+ *          @since instead
+ * @late:   true if @ns is two ticks or more
+ * @behind: true if @ns is more than HWT_BEHIND_TICKS ticks, or more than a revolution of level 0 if
+ *          a revolution is shorter
  */
 struct hwt_lateness {
 	u64	ns;
@@ -544,7 +568,8 @@ struct hwt_lateness {
 /**
  * struct hwt_due - when a timeout that fires was due
  * @tick:   the tick for which the timeout was armed
- * @since:  a time before which the timeout could not be served, ns on the shard's clock
+ * @since:  a time before which the engine could not have served the timeout, because the timeout
+ *          was scheduled too late, or the clock was set; ns on the shard's clock
  * @offset: the shard's @clock_offset when the timeout was taken off the due list
  */
 struct hwt_due {
@@ -554,8 +579,9 @@ struct hwt_due {
 };
 
 /*
- * Return the time at which a call began, ns on the shard's clock. For CLOCK_REALTIME, @offset is
- * the member of struct hwt_due, so the time does not change if the clock was set during the call.
+ * Return the time at which a call began, ns on the shard's clock. @offset: the shard's
+ * @clock_offset, stored in struct hwt_due before the call. On CLOCK_REALTIME, the result is
+ * computed with @offset, so that it is correct even if the clock was set during the call.
  */
 static u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt_call *call,
 			  s64 offset)
@@ -585,8 +611,9 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_shard *shard,
 }
 
 /*
- * Take a timeout off the due list, and set RUNNING if it fires. Return true if it fires: the caller
- * has to call ->expire. Return false if it was cancelled or pushed back, or is a flush's mark.
+ * Take a timeout off the due list. If it fires, set RUNNING, fill in @due, and return true: the
+ * caller has to call ->expire. Return false if the timeout was cancelled or pushed back, or is the
+ * mark of a flush (struct hwt_mark).
  */
 static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 			   struct hwt_due *due)
@@ -641,7 +668,10 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 
 	runner->call = ++shard->calls;
 	hwt_call_begin(shard, runner, timeout, expire, &call);
-	/* The cached time of the call may be before the deadline: trace no negative lateness. */
+	/*
+	 * The time of the call was cached, and may be before the deadline. Do not trace a time
+	 * before the deadline, which would look as if the timeout had fired early.
+	 */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(shard, timeout, hwt_client_fn(timeout, expire), due->tick,
 				       max(hwt_call_began(shard, &call, due->offset),
@@ -658,7 +688,7 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 
 /*
  * Take a timeout off the due list, and fire it unless it was cancelled or pushed back. Drops the
- * lock around callbacks.
+ * shard's lock around callbacks.
  */
 void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout)
@@ -692,10 +722,17 @@ static struct hwt_timeout *hwt_engine_pick(struct hwt_shard *shard, bool last)
 	u64 tick;
 
 	prefetchw(last ? due->next->next : due->prev->prev);
-	/* A flush waits for the timeouts before its mark (struct hwt_mark): take no mark early. */
+	/*
+	 * A mark (struct hwt_mark) tells a flush that all timeouts before it were taken: take no
+	 * mark from the end of the list.
+	 */
 	if (!last || hwt_is_mark(last_due))
 		return first_due;
-	/* Fire in the order of ticks. A timeout that was pushed back does not fire: take it. */
+	/*
+	 * Take the last timeout only if it does not fire before one with an earlier tick: it has
+	 * the tick of the first timeout, or it was pushed back beyond the cursor, and does not fire
+	 * now.
+	 */
 	tick = hwt_state_tick(hwt_timeout_state(last_due));
 	if (tick <= shard->buckets.cursor &&
 	    tick != hwt_state_tick(hwt_timeout_state(first_due)))
@@ -712,7 +749,10 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 
 	while (n < max && !list_empty(due) && !hwt_engine_halted(shard)) {
 		hwt_fire(shard, &shard->engine, hwt_engine_pick(shard, n & 1));
-		/* Drop the lock here: a timeout that was cancelled or pushed back does not. */
+		/*
+		 * Drop the shard's lock now and then, because hwt_fire() does not drop it for a
+		 * timeout that was cancelled or pushed back.
+		 */
 		if (++n % HWT_STEP == 0)
 			hwt_runner_break(shard, &shard->engine);
 	}
@@ -723,8 +763,9 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 
 /*
  * Move the cursor forward after a long sleep, so that timeouts to be collected do not go to a
- * higher level than necessary. Leave it a revolution of level 0 behind the present tick, so that
- * timeouts that came due in this revolution still go to buckets, and fire in the order of ticks.
+ * higher level than necessary. Leave the cursor a revolution of level 0 behind the present tick:
+ * timeouts that came due in this revolution then go to buckets first, and so fire in the order of
+ * ticks.
  */
 static void hwt_engine_catch_up(struct hwt_shard *shard, u64 now)
 {
@@ -750,18 +791,20 @@ static void hwt_engine_reclaim(struct hwt_shard *shard)
 		WRITE_ONCE(shard->reclaim, false);
 		/*
 		 * Barrier reclaim.mb, pairs with state.cancel in hwt_cancel_claim() and push.add in
-		 * hwt_push(): if a cancel still finds the flag set, this pass collects the
-		 * cancelled timeout. Without this barrier, sleep.mb would ensure that the timeout
-		 * is collected before the engine sleeps, but that is harder to show.
+		 * hwt_push(): if a cancel still finds shard->reclaim set, and so does not kick the
+		 * engine, this pass collects the cancelled timeout. Without this barrier, sleep.mb
+		 * would ensure that the timeout is collected before the engine sleeps, but that is
+		 * harder to show.
 		 */
 		smp_mb();
 	}
 }
 
 /*
- * Check whether CLOCK_REALTIME was set since the last check. If it was, tell the client. If it is
- * now behind the cursor, also move the cursor back, and sort all timeouts anew, due ones included.
- * If it was set forward, the advance that follows in each pass is enough.
+ * Check whether CLOCK_REALTIME was set since the last check. If it was, call the client's
+ * @clock_set. If the clock is now behind the cursor, also move the cursor back, and sort all
+ * timeouts anew, due ones included. If the clock was set forward, the advance that follows in each
+ * pass is enough.
  *
  * Return: true if the clock was set.
  */
@@ -779,7 +822,10 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 	if (jump) {
 		hwt_count(&shard->clock_sets, 1);
 		if (shard->clock_set && !shard->stopping) {
-			/* No runner fires during this call: hwt_clock_moved() is still true. */
+			/*
+			 * No timeout fires during the call: hwt_clock_moved() is true until the
+			 * offset is stored below.
+			 */
 			shard->engine.call = ++shard->calls;
 			hwt_call_begin(shard, &shard->engine, &shard->clock_timeout,
 				       shard->clock_set, &call);
@@ -788,20 +834,26 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 			hwt_wake(shard, &shard->engine);
 		}
 		shard->clock_offset = offset;
-		/* Timeouts that the clock jumped over could not be served before now. */
+		/*
+		 * Timeouts that the clock has jumped over could not be served before now: count
+		 * their lateness from now.
+		 */
 		shard->set_since = hwt_engine_now(shard);
 		now = hwt_engine_tick(shard);
 		if (now < shard->buckets.cursor)
 			hwt_buckets_rebase(&shard->buckets, now);
 	}
-	/* Even if the clock has not changed, hwt_wheel_flush() may have seen a change, and wait. */
+	/*
+	 * Wake hwt_wheel_flush(), which waits for this check if it finds the clock set. Do so even
+	 * if the clock was not set: it may have been set, and set back since.
+	 */
 	hwt_wake(shard, shard);
 	return jump;
 }
 
 /*
- * End the holds of up to HWT_STEP timeouts of shard->owed. Return true if shard->owed has more that
- * the engine may process now.
+ * End the holds of up to HWT_STEP timeouts of shard->owed. Return true if shard->owed has more;
+ * false if it has none, or if the engine must end no more because of a stop or a freeze.
  */
 static bool hwt_engine_end_holds(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -819,7 +871,7 @@ static bool hwt_engine_end_holds(struct hwt_shard *shard)
 
 /*
  * Move the cursor to @tick, which is not beyond the present tick, in a bounded number of steps.
- * Return true if the cursor has got there. Drops the lock now and then.
+ * Return true if the cursor has got there. Drops the shard's lock now and then.
  */
 bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 	__must_hold(&shard->lock)
@@ -830,7 +882,10 @@ bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !done && !shard->stopping; n++) {
 		if (n)
 			hwt_lock_break(shard);
-		/* The wall clock may have been set back while the lock was dropped: go less far. */
+		/*
+		 * If the wall clock was set back while the lock was dropped, the present tick may
+		 * be before @tick: advance to the present tick only.
+		 */
 		if (n && shard->clock == HWT_CLOCK_REALTIME)
 			tick = min(tick, hwt_engine_tick(shard));
 		done = hwt_buckets_advance(&shard->buckets, tick, HWT_STEP, false);
@@ -841,8 +896,8 @@ bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 }
 
 /*
- * Advance the cursor to @now. At each tick on the way at which timeouts are due, fire them first,
- * up to @max in total. Return the number of timeouts taken off the due list.
+ * Advance the cursor to @now. Whenever timeouts become due on the way, fire them before the cursor
+ * goes on, but not more than @max in total. Return the number of timeouts taken off the due list.
  */
 static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned int max)
 	__must_hold(&shard->lock)
@@ -852,8 +907,8 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	bool done;
 
 	/*
-	 * If timeouts are due already, advance before they fire: timeouts that become due again and
-	 * again must not hold up the cursor.
+	 * If timeouts are due already, advance before they fire. If they fired first, timeouts that
+	 * become due again and again might keep the cursor from moving.
 	 */
 	if (!list_empty(&buckets->due))
 		hwt_engine_advance(shard, now);
@@ -861,7 +916,10 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 		if (n % 2)
 			hwt_lock_break(shard);
 		done = hwt_buckets_advance(buckets, now, HWT_STEP, true);
-		/* Drop the cached timestamp, so that no callback is charged for the advance. */
+		/*
+		 * Clear the cached time, so that the time of the advance does not count as the
+		 * duration of a callback.
+		 */
 		shard->engine.stamp = 0;
 		served += hwt_engine_fire(shard, max - served);
 		if (!list_empty(&buckets->due) || (done && buckets->cursor >= now))
@@ -871,10 +929,10 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 }
 
 /*
- * Raise @intake_since to the tick at which the engine was woken. If a timeout was submitted during
- * the sleep for a tick that was still to come, and that tick was before wake_tick, the submission
- * has woken the engine at once. So a timeout that is collected now, with a tick before that of the
- * wake-up, was scheduled when its tick had passed.
+ * Raise @intake_since (see struct hwt_shard) to the tick at which the engine was woken. During the
+ * sleep, the submission of a timeout for a coming tick before wake_tick has woken the engine at
+ * once. So a timeout that is collected now, with a tick before that of the wake-up, was scheduled
+ * when its tick had passed.
  */
 static void hwt_engine_intake_since(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -887,10 +945,10 @@ static void hwt_engine_intake_since(struct hwt_shard *shard)
 }
 
 /*
- * Advance the cursor to @now, and fire due timeouts. Then end the holds of shard->owed in small
- * steps, and fire the timeouts that have become due after each step, so that these do not wait for
- * the callbacks of all ended holds. Both kinds of work are bounded, because other contexts may keep
- * adding to them. Return the number of timeouts taken off the due list.
+ * Advance the cursor to @now, and fire due timeouts. Then end the holds of the timeouts on
+ * shard->owed in small steps. After each step, fire the timeouts that have become due meanwhile, so
+ * that they need not wait until all holds have ended. Both kinds of work are bounded, because other
+ * contexts may keep adding to them. Return the number of timeouts taken off the due list.
  */
 static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
@@ -918,13 +976,13 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	u64 now, cursor;
 	bool jumped;
 
-	/* The engine is awake. No tick is before 0, so no submission kicks it for its tick. */
+	/* The engine is awake: no tick is before a wake_tick of 0, so no submission kicks it. */
 	atomic64_set(&shard->wake_tick, 0);
 	WRITE_ONCE(shard->kicked, false);
 	/*
 	 * Barrier pass.mb, pairs with kick.before in hwt_engine_kick() and state.pull in hwt_arm():
-	 * if a caller finds @kicked still set, or if this pass has cleared @kicked after the caller
-	 * has set it, this pass finds the caller's submission or new tick.
+	 * if a caller finds @kicked still set, and so does not kick, or if this pass has cleared
+	 * @kicked after the caller has set it, this pass finds the caller's submission or new tick.
 	 */
 	smp_mb();
 
@@ -935,8 +993,8 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	now = hwt_engine_tick(shard);
 	hwt_engine_reclaim(shard);
 	/*
-	 * If the clock was set, do not move the cursor: then all timeouts that the clock jumped
-	 * over go to buckets, and fire in the order of ticks.
+	 * If the clock was set, do not move the cursor before the collection: then timeouts that
+	 * the clock has jumped over go to buckets first, and so fire in the order of ticks.
 	 */
 	if (!jumped)
 		hwt_engine_catch_up(shard, now);
@@ -975,7 +1033,7 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	if (!list_empty(&shard->owed) || !list_empty(&shard->buckets.due)) {
 		if (!shard->nr_workers)
 			return 0;
-		/* A context that added a due timeout may have kicked the engine only. */
+		/* Wake a worker: a context that adds a due timeout may kick the engine only. */
 		hwt_worker_wake(shard);
 	}
 	tick = hwt_buckets_next_tick(&shard->buckets);
@@ -1023,25 +1081,26 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 }
 
 /*
- * Wait busily until @expires or, if @tick is HWT_TICK_NEVER, without a limit. A kick ends the wait,
- * because it sets shard->kicked.
+ * Poll the clock until @expires or, if @tick is HWT_TICK_NEVER, without a limit. A kick ends the
+ * wait, because it sets shard->kicked.
  */
 static void hwt_engine_spin_until(struct hwt_shard *shard, u64 tick, ktime_t expires)
 {
 	/*
-	 * While this thread has yet to be pinned, the loop ends at once. Give up the CPU here if
-	 * another task needs it, since CPU hotplug may need this CPU then.
+	 * While a thread of the shard has yet to be pinned, the loop below ends at once. So let
+	 * other tasks run here, because CPU hotplug, for which the pinning waits, may need this
+	 * CPU.
 	 */
 	cond_resched_tasks_rcu_qs();
 	while (!hwt_engine_wanted(shard) && !hwt_frozen(shard) && !hwt_engine_off_affinity(shard) &&
 	       (tick == HWT_TICK_NEVER || hwt_clock_now(shard) < ktime_to_ns(expires))) {
 		cpu_relax();
-		/* Report a quiescent state: RCU waits for it, even if no other task is here. */
+		/* RCU needs a quiescent state, even if no other task needs this CPU. */
 		cond_resched_tasks_rcu_qs();
 	}
 }
 
-/* Return for how long this thread has waited for a CPU in its life, ns; 0 if this is unknown. */
+/* Return how long this thread has waited for a CPU since its creation, ns; 0: not known. */
 static u64 hwt_off_cpu(void)
 {
 #ifdef CONFIG_SCHED_INFO
@@ -1053,7 +1112,8 @@ static u64 hwt_off_cpu(void)
 
 /*
  * Set @woken_ns to the time at which the engine was woken: the present time, less the time for
- * which its thread has waited for a CPU since the sleep began. @off_ns is hwt_off_cpu() as of then.
+ * which its thread has waited for a CPU since then. @off_ns: the result of hwt_off_cpu() before the
+ * sleep.
  */
 static void hwt_engine_woken(struct hwt_shard *shard, u64 off_ns)
 {
@@ -1070,7 +1130,10 @@ static void hwt_engine_wait(struct hwt_shard *shard, u64 tick)
 	u64 off_ns = hwt_off_cpu();
 	ktime_t expires = ns_to_ktime(tick * shard->tick_ns);
 
-	/* @tick has @reclaim_at rounded up to a tick, which may last an hour: wake up before. */
+	/*
+	 * In @tick, @reclaim_at is rounded up to a whole tick, which may last an hour: wake up at
+	 * the exact time.
+	 */
 	if (reclaim_at)
 		expires = min(expires, ns_to_ktime(hwt_mono_to_clock(shard, reclaim_at)));
 	if (shard->wait == HWT_WAIT_BUSY)
@@ -1087,28 +1150,33 @@ static bool hwt_tick_reached(const struct hwt_shard *shard, u64 tick)
 	return tick <= hwt_ns_to_tick(shard, hwt_clock_now(shard));
 }
 
-/* Publish the tick until which the engine sleeps: submitters wake it for an earlier tick. */
+/*
+ * Publish the tick until which the engine sleeps, so that submitters wake the engine for any
+ * earlier tick.
+ */
 static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 {
 	atomic64_set(&shard->wake_tick, tick);
 	/*
 	 * Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
-	 * hwt_cancel_claim(): if a caller reads this number and then sets SUBMITTED of a timeout,
-	 * any caller that moves or cancels the timeout after that finds wake_tick, @kicked and
-	 * @reclaim as the engine has written them before.
+	 * hwt_cancel_claim(): if a caller reads the new sleep_seq, and then sets SUBMITTED of a
+	 * timeout, any caller that moves or cancels the timeout after that finds wake_tick, @kicked
+	 * and @reclaim as the engine has written them before.
 	 */
 	smp_store_release(&shard->sleep_seq, shard->sleep_seq + 1);
 	/*
 	 * Barrier sleep.mb, pairs with push.add and push.active in hwt_push() and state.pull in
-	 * hwt_arm(): the collection that follows finds a caller's entry, with its new tick, or the
-	 * caller finds wake_tick and sleep_seq as published.
+	 * hwt_arm(): if the last collection, which follows, misses a caller's entry or its new
+	 * tick, the caller finds wake_tick and sleep_seq as published, and kicks the engine if need
+	 * be.
 	 */
 	smp_mb();
 }
 
 /*
- * Collect a last time before the engine sleeps. Return the tick until which it may sleep, which is
- * not later than @published. If this tick is earlier, publish it.
+ * Collect a last time before the engine sleeps. @published: the tick that hwt_engine_publish() has
+ * stored in wake_tick. Return the tick until which the engine may sleep, which is not later than
+ * @published. If it is earlier, store it in wake_tick.
  */
 static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 {

@@ -7,7 +7,10 @@
 
 #include "core/wheel.h"
 
-/* Called with the shard's lock. All but hwt_engine_tick() and hwt_clock_moved() may drop it. */
+/*
+ * The caller holds the shard's lock. hwt_engine_tick() and hwt_clock_moved() keep it; the other
+ * functions may drop it and take it again.
+ */
 void hwt_lock_break(struct hwt_shard *shard);
 void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner);
 unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max);

@@ -3,10 +3,12 @@
  * Groups: the timeouts of one owner, counted, cancelled and waited for together
  *
  * A thin layer over hwt.h and core/sync.h. An object joins its owner's group when it is created and
- * leaves when it is destroyed, so scheduling costs nothing more. A walk of a group drops the lock
- * now and then, and keeps its position by a mark, which is a list entry without a timeout. A second
- * mark is put at the end of the list when the walk begins: members that join later come behind this
- * mark, and do not prolong the walk.
+ * leaves the group when it is destroyed, so scheduling costs nothing more.
+ *
+ * A walk calls a function for each member of a group. It drops the group's lock now and then, and
+ * keeps its position by a mark, which is an entry of the list without a timeout. A second mark is
+ * put at the end of the list when the walk begins. Members that join later come behind this mark,
+ * so they do not prolong the walk.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -16,7 +18,7 @@
 
 #include "core/sync.h"
 
-/* Number of members that a walk visits before it drops the lock and enables interrupts. */
+/* Number of members that a walk visits before it drops the group's lock and enables interrupts. */
 #define HWT_GROUP_STEP	16
 
 /**
@@ -25,8 +27,9 @@
  * @member:  the membership, part of the caller's object
  * @timeout: the timeout, which is initialised, on any wheel, held or not
  *
- * Any context but NMI. A walk of the group that has begun already does not see the member. The
- * hwt_group_*_sync() functions walk twice: the second walk sees members that join during the first.
+ * Any context but NMI. A function that is walking through the group already does not see the
+ * member. The hwt_group_*_sync() functions walk twice: the second walk sees members that join
+ * during the first.
  */
 void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
 		    struct hwt_timeout *timeout)
@@ -45,7 +48,8 @@ EXPORT_SYMBOL_GPL(hwt_group_join);
  * @group:  the group
  * @member: a member
  *
- * Any context but NMI. Must be called before the object is freed. The timeout is not changed.
+ * Any context but NMI. Must be called before the object that contains @member is freed. The timeout
+ * is not changed.
  */
 void hwt_group_leave(struct hwt_group *group, struct hwt_member *member)
 {
@@ -81,8 +85,8 @@ static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk
 }
 
 /*
- * Call @fn for each member, under the lock, which @fn may drop. @set is passed to @fn. Return how
- * many times @fn returned true.
+ * Call @fn for each member, under the group's lock, which @fn may drop. @set is passed to @fn.
+ * Return how many times @fn returned true.
  */
 static u64 hwt_group_each(struct hwt_group *group, u64 set,
 			  bool (*fn)(struct hwt_group *group, struct hwt_timeout *timeout,
@@ -163,8 +167,8 @@ static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout
 		group->put(timeout);
 	raw_spin_lock_irq(&group->lock);
 	/*
-	 * In a callback of the member, hwt_sync() returns -EDEADLK. Return false then, because the
-	 * first walk has counted the cancel.
+	 * If the caller is in a callback of this member, @ret is -EDEADLK. Return false then,
+	 * because hwt_group_sync() has counted the cancel in its first walk.
 	 */
 	return ret > 0;
 }
@@ -202,7 +206,8 @@ EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
  * does. So this is sure to end, even if members are scheduled during the call. If the caller is in
  * a callback of a member, this member is shut down, but not waited for. If the group's @get returns
  * false for a member, the member's object is being freed, and the member is not waited for. A
- * module with the ->release of such members must call hwt_wheel_barrier() before it is unloaded.
+ * module that has the ->release of such a member must call hwt_wheel_barrier() before it is
+ * unloaded.
  *
  * Return: the same as hwt_group_cancel_sync().
  */

@@ -19,9 +19,9 @@ void hwt_engine_irq_work(struct irq_work *work)
 	struct hwt_shard *shard = container_of(work, struct hwt_shard, irq_work);
 
 	/*
-	 * The engine may have begun a callback since the work was queued. A callback may be
-	 * sleeping, so do not wake it: the engine reads @kicked after the callback, and kick.after
-	 * orders this read after the store to @kicked.
+	 * Do not wake an engine in a callback, which may be sleeping: the engine reads @kicked
+	 * after the callback. hwt_engine_kick() has set @kicked before this read of current_timeout
+	 * (kick.after).
 	 */
 	if (!READ_ONCE(shard->engine.current_timeout))
 		wake_up_process(shard->thread);
@@ -50,17 +50,18 @@ void hwt_engine_kick(struct hwt_shard *shard)
 	WRITE_ONCE(shard->kicked, true);
 	/*
 	 * Barrier kick.after, pairs with wait.state in hwt_engine_sleep_until(): the engine sees
-	 * @kicked before it sleeps, or this CPU sees the engine asleep and in no callback. An
-	 * engine in a callback, which may be sleeping, is not woken, and reads @kicked after the
-	 * callback.
+	 * @kicked before it sleeps, or this CPU sees the engine asleep and in no callback, and
+	 * wakes it. An engine in a callback, which may be sleeping, is not woken, and reads @kicked
+	 * after the callback.
 	 */
 	smp_mb();
 	if (!READ_ONCE(shard->engine.current_timeout)) {
 		/*
 		 * In NMI or with interrupts off, the caller may hold a lock of the scheduler, so
 		 * leave the wake-up to an interrupt. Barrier kick.irq, pairs with kernel.irq_work
-		 * in irq_work_run(): if the work was pending before, hwt_engine_irq_work() looks at
-		 * the engine only after @kicked was set.
+		 * in irq_work_run(): irq_work_queue() does nothing if the work is pending already,
+		 * but then hwt_engine_irq_work() has yet to look at the engine, and does so after
+		 * @kicked was set.
 		 */
 		if (in_nmi() || irqs_disabled())
 			irq_work_queue(&shard->irq_work);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The module's parameters for wheels, and the parameters of a wheel
+ * The module's parameters that concern wheels, and the check of the parameters of a wheel
  */
 #ifndef _HWT_CORE_PARAMS_H
 #define _HWT_CORE_PARAMS_H

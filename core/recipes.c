@@ -37,9 +37,9 @@ const struct hwt_timeout_ops hwt_handle_ops = {
  *
  * Any context that @gfp allows, but not NMI; on PREEMPT_RT, with preemption and interrupts on (as
  * for kfree()). For timeouts that are armed once, and then at most cancelled (hwt_cancel() of
- * &hwt_handle.timeout) or waited for (hwt_wait()). To schedule such a timeout again, call
- * hwt_handle_get() first, to get a reference for the new hold. Call hwt_handle_put() if the
- * schedule returned an error or HWT_WAS_HELD: then no new hold has begun.
+ * &hwt_handle.timeout) or waited for (hwt_wait()). To schedule such a timeout again, first call
+ * hwt_handle_get(), to get a reference for the new hold. If the schedule then returns an error or
+ * HWT_WAS_HELD, no new hold has begun: call hwt_handle_put().
  *
  * Return: a handle with a reference that the caller puts by hwt_handle_put(); or ERR_PTR: -ENOMEM,
  * -EINVAL if @fn is NULL, or an error of hwt_schedule().

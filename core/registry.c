@@ -2,8 +2,9 @@
 /*
  * The registry of live wheels
  *
- * The registry finds shared wheels and counts their users. It handles the system events that
- * concern all wheels: a CPU comes online, the clock is set, a module is unloaded.
+ * The registry is a list of all wheels. It finds shared wheels and counts their users. It handles
+ * the system events that concern all wheels: a CPU comes online, the clock is set, a module is
+ * unloaded.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -47,13 +48,16 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 				 struct module *owner)
 {
 	lockdep_assert_held(&hwt_wheels_lock);
-	/* Store the creator's name: an address in a module's init is invalid after the init. */
+	/*
+	 * Store the creator's name, not its address, which is invalid later if the creator is the
+	 * init function of a module.
+	 */
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
 	/*
-	 * Barrier clock.add, pairs with clock.list in hwt_clock_irq_work(): a wheel that is found
-	 * in the list is complete.
+	 * Barrier clock.add, pairs with clock.list in hwt_clock_irq_work(): if that function finds
+	 * the wheel in the list, it finds all members of the wheel and its shards initialised.
 	 */
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
 	wheel->number = ++hwt_wheels_created;
@@ -66,8 +70,8 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 }
 
 /*
- * Add a complete wheel to the list. @creator: an address in the function that creates the wheel;
- * @owner: the module of that function.
+ * Add a wheel to the list, after its initialisation. @creator: an address in the function that
+ * creates the wheel; @owner: the module of that function.
  */
 void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct module *owner)
 {
@@ -77,9 +81,9 @@ void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct mod
 }
 
 /*
- * Remove a wheel from the list, after its stop: until then, the handlers of system events must find
- * the wheel, because it may have timeouts and threads. The caller waits for a grace period before
- * it frees the wheel.
+ * Remove a wheel from the list, after its stop. Before the stop, the wheel may have timeouts and
+ * threads, so the handlers of system events must find it. The caller waits for a grace period
+ * before it frees the wheel.
  */
 void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
@@ -118,8 +122,8 @@ static struct hwt_share *hwt_share_find(struct hwt_wheel *wheel, const struct mo
 }
 
 /*
- * Count one more reference of a module. *@new: memory for the module's first reference, or NULL;
- * set to NULL if the memory is used. Return false if memory is needed and *@new is NULL.
+ * Count one more reference of a module to a wheel. *@new: memory for the module's first reference,
+ * or NULL; set to NULL if the memory is used. Return false if memory is needed and *@new is NULL.
  */
 static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
 			  struct hwt_share **new)
@@ -140,8 +144,8 @@ static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
 }
 
 /*
- * Count one reference of a module less. Return false if the module has no reference that it may
- * put, or if @wheel is not a live wheel.
+ * Drop one reference of a module to a wheel. Return false if the module has no reference that it
+ * may drop, or if @wheel is not a live wheel.
  */
 static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 {
@@ -154,7 +158,7 @@ static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 			share = hwt_share_find(wheel, module);
 	/*
 	 * The last reference to hwt_system_wheel is hwt's own. If hwt is built in, its module is
-	 * NULL, and so is that of other built-in code, which must not put this reference.
+	 * NULL, and so is that of other built-in code, which must not drop this reference.
 	 */
 	if (!share || (wheel == hwt_system_wheel && wheel->users == 1))
 		return false;
@@ -200,7 +204,7 @@ void hwt_share_free(struct hwt_share *share)
 	kfree(share);
 }
 
-/* Free each struct hwt_share of a wheel that is freed: only hwt_system_wheel still has any. */
+/* Free each struct hwt_share of a wheel that is being freed: only hwt_system_wheel has any then. */
 void hwt_shares_free(struct hwt_wheel *wheel)
 {
 	struct hwt_share *share, *next;
@@ -259,7 +263,10 @@ int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner)
 	int ret = -EINVAL;
 
 	mutex_lock(&hwt_wheels_lock);
-	/* Leave a wheel without users in the list until its stop: hwt_shared_find() skips it. */
+	/*
+	 * Leave the wheel in the list, even without users: until its stop, the handlers of system
+	 * events must find it. hwt_shared_find() skips it.
+	 */
 	if (hwt_share_put(wheel, owner))
 		ret = !wheel->users;
 	mutex_unlock(&hwt_wheels_lock);
@@ -327,7 +334,10 @@ bool hwt_shard_exists(const struct hwt_shard *shard)
 	const struct hwt_shard *one;
 	struct hwt_wheel *wheel;
 
-	/* No barrier: the address of each shard is only compared. */
+	/*
+	 * No barrier: only addresses are compared. The members that lead to them, @first_shard and
+	 * @next, were set before the wheel was added to the list, and do not change.
+	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (one = wheel->first_shard; one; one = one->next)
 			if (one == shard)
@@ -338,7 +348,7 @@ bool hwt_shard_exists(const struct hwt_shard *shard)
 /*
  * Kick the engines of all wheels on CLOCK_REALTIME, because this clock was set. Without a kick, an
  * engine that sleeps until a date would notice the change only when the date comes. If the clock
- * was set back, that would be too late: until the date, the engine would neither call @clock_set
+ * was set back, that would be too late, because until then the engine would neither call @clock_set
  * nor release cancelled timeouts.
  */
 static void hwt_clock_irq_work(struct irq_work *work)
@@ -347,9 +357,10 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	struct hwt_shard *shard;
 
 	/*
-	 * Read the clock, to wait until its change is complete. Since 7.2, the kernel calls
-	 * hwt_clock_event() before the new time can be read, and if this work was already pending
-	 * then (clock.irq), another CPU may run it before the new time can be read, too.
+	 * Read the clock, which waits until a change in progress is complete: an engine kicked
+	 * earlier would read the old time. Since Linux 7.2, the kernel calls hwt_clock_event()
+	 * during the change, and if this work was pending already then, another CPU may run it
+	 * before the end of the change.
 	 */
 	ktime_get_real_ns();
 	/*
@@ -359,8 +370,9 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	rcu_read_lock();
 	/*
 	 * Barrier clock.list, pairs with clock.add in __hwt_wheel_register(): a wheel that is found
-	 * in the list is complete. Not needed: the reads here depend on the wheel's address, so
-	 * they come after the read of that address; list_for_each_entry_rcu() marks the pair.
+	 * in the list is initialised completely. Not needed: the reads here depend on the wheel's
+	 * address, so they come after the read of that address; list_for_each_entry_rcu() marks the
+	 * pair.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (shard = wheel->first_shard; shard; shard = shard->next)
@@ -375,9 +387,10 @@ static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
 static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
 	/*
-	 * Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): if the work was pending
-	 * already, hwt_clock_irq_work() has yet to read the clock. It then sees that this change of
-	 * the clock has begun, and waits for its end.
+	 * Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): irq_work_queue() does
+	 * nothing if the work is pending already. Then hwt_clock_irq_work() has yet to call
+	 * ktime_get_real_ns(), which sees that this change of the clock has begun (the timekeeper's
+	 * sequence count is odd), and waits for its end.
 	 */
 	if (was_set)
 		irq_work_queue(&hwt_clock_work);
@@ -387,8 +400,8 @@ static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, 
 static struct notifier_block hwt_clock_notifier = { .notifier_call = hwt_clock_event };
 
 /*
- * When a CPU comes online, pin the threads of all shards that have this CPU. If the last CPU of a
- * shard went offline before, the kernel has let the shard's threads run anywhere since.
+ * When a CPU comes online, pin the threads of each shard whose @affinity has this CPU. If all CPUs
+ * of the shard were offline before, the kernel has let the shard's threads run anywhere.
  */
 static int hwt_cpu_online(unsigned int cpu)
 {
@@ -432,7 +445,10 @@ err_notifier:
 	return ret;
 }
 
-/* Undo hwt_registry_init(). No wheel is left by now, because each wheel keeps the module loaded. */
+/*
+ * Undo hwt_registry_init(). No wheel is left by now: the module's exit has destroyed
+ * hwt_system_wheel, and any other wheel keeps the module loaded.
+ */
 void hwt_registry_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);

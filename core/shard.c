@@ -32,7 +32,7 @@ void hwt_shard_free(struct hwt_shard *shard)
 	kfree(shard);
 }
 
-/* Set the members that need no allocation. */
+/* Set the members of a new shard that need no allocation. */
 static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args *args)
 {
 	const struct hwt_wheel_params *params = args->params;
@@ -46,7 +46,10 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	shard->wheel = args->wheel;
 	shard->number = args->number;
 	shard->node = args->node;
-	/* Only the first shard's engine calls @clock_set, so that one call reports a change. */
+	/*
+	 * Only the engine of the first shard calls @clock_set, so the client is called once when
+	 * the clock is set.
+	 */
 	shard->clock_set = args->number ? NULL : params->clock_set;
 	shard->clock_set_arg = params->clock_set_arg;
 	shard->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
@@ -57,7 +60,10 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	 */
 	ratelimit_set_flags(&shard->slow_limit, RATELIMIT_MSG_ON_RELEASE);
 	hwt_timeout_init(&shard->clock_timeout, NULL, NULL);
-	/* Until its first pass, the engine counts as asleep for ever, so a schedule kicks it. */
+	/*
+	 * Until its first pass, the engine counts as asleep for ever: a schedule for any tick kicks
+	 * it.
+	 */
 	atomic64_set(&shard->wake_tick, HWT_TICK_NEVER);
 	shard->irq_work = IRQ_WORK_INIT_HARD(hwt_engine_irq_work);
 	spin_lock_init(&shard->lock);
@@ -86,7 +92,7 @@ struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args)
 		return ERR_PTR(-ENOMEM);
 	hwt_shard_init(shard, args);
 	shard->inbox = alloc_percpu_gfp(struct hwt_inbox, gfp | __GFP_ZERO);
-	/* Allocate whole cache lines, so that no other data are in them. */
+	/* Allocate whole cache lines, so that no other data share a line with these bytes. */
 	shard->active = kzalloc_node(round_up(nr_cpu_ids, SMP_CACHE_BYTES), gfp, args->node);
 	if (!shard->inbox || !shard->active || !zalloc_cpumask_var(&shard->affinity, gfp))
 		goto err_free;
@@ -124,9 +130,9 @@ void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *
 		sum.rejected += READ_ONCE(one->rejected);
 	}
 	/*
-	 * The counters may wrap round, but their difference is correct all the same. The difference
-	 * is negative if timeouts were scheduled after @scheduled was read, and were cancelled or
-	 * fired before @cancelled or @retired was read.
+	 * The difference is correct even if the counters have wrapped round. It is negative, and
+	 * then counts as 0, if timeouts were scheduled after @scheduled was read, and were
+	 * cancelled or fired before @cancelled or @retired was read.
 	 */
 	pending = sum.scheduled - sum.cancelled - READ_ONCE(shard->retired);
 	stats->pending += max(pending, 0L);

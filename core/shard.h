@@ -23,29 +23,37 @@
 #include "hwt.h"
 #include "core/buckets.h"
 
-/* Number of timeouts that are handled before the lock is dropped, so that other contexts get it. */
+/*
+ * Number of timeouts that are handled at a time. Then the shard's lock is dropped for a moment, so
+ * that other contexts get it.
+ */
 #define HWT_STEP		128
 /* Maximum number of submissions that a pass collects at once, before it fires due timeouts. */
 #define HWT_COLLECT_STEP	1024
 /* Maximum number of submissions that a pass collects in total, so that the pass ends. */
 #define HWT_COLLECT_MAX		100000
-/* Maximum number of timeouts that an advance moves, so that collecting and firing can go on. */
+/*
+ * Maximum number of timeouts that are moved between buckets before a pass collects or fires again.
+ */
 #define HWT_ADVANCE_MAX		100000
-/* Maximum number of due timeouts that fire, and of holds that end, before more are collected. */
+/* Maximum number of due timeouts that fire, and of holds that end, before a pass collects again. */
 #define HWT_FIRE_MAX		HWT_COLLECT_STEP
 /*
- * A CPU kicks the engine once in this many schedules of timeouts that were not pending. A power of
- * two.
+ * After this many schedules of timeouts that were not pending, a CPU kicks the engine, which then
+ * collects them. A power of two.
  */
 #define HWT_BACKLOG		2048
 /*
- * A callback is counted as "behind" if it is late by more than this many ticks, or by more than a
- * revolution of level 0.
+ * A callback is counted as "behind" if it is late by more than this many ticks or, if a revolution
+ * of level 0 is shorter, by more than a revolution.
  */
 #define HWT_BEHIND_TICKS	512
-/* Number of submission lists of a CPU. Entries are collected from each in turn, and prefetched. */
+/*
+ * Number of submission lists of a CPU. Entries are collected from each list in turn, so that the
+ * next entry of each list can be prefetched.
+ */
 #define HWT_CHAINS		4
-/* Number of lateness counters. The index is fls64(ns), which is at most 63 below 2^63 ns. */
+/* Number of lateness counters. The index is fls64(ns), at most 63 for a lateness below 2^63 ns. */
 #define HWT_LATENESS_MAX	64
 
 /**
@@ -59,15 +67,16 @@
  * @cancelled: number of cancels of timeouts that were pending
  * @rejected:  number of schedules refused because the shard was closed, or because @max_pending of
  *             the shard was reached
- * @fresh:     entries taken from @list and not collected yet
- * @chain:     modulo HWT_CHAINS, the index of the @fresh list from which an entry was last
- *             collected: the lists take turns
- * @taken:     number of times that the submission lists were taken
- * @intake:    node in the shard's list @intake while there may be entries in @fresh
+ * @fresh:     entries taken off the submission lists and not collected yet, in a list for each of
+ *             the submission lists
+ * @chain:     @chain % HWT_CHAINS is the index of the list in @fresh from which an entry was last
+ *             collected; these lists take turns
+ * @taken:     number of times that the submission lists, all at once, were moved to @fresh
+ * @intake:    node in the list @intake of struct hwt_shard while @fresh may have entries
  *
  * The counters are changed by this_cpu operations only, and summed by readers. The shard's lock
  * protects @fresh and the members after it. So any holder of the lock can collect entries that
- * another one has taken.
+ * another holder has taken.
  */
 struct hwt_inbox {
 	struct llist_head	list[HWT_CHAINS];
@@ -86,22 +95,25 @@ struct hwt_inbox {
  * struct hwt_runner - a context that may run callbacks: the engine, a worker, a _sync, a stop
  * @entry:   node in the shard's list of runners
  * @task:    the runner's task
- * @call:    number of the runner's present or last call; each shard numbers its calls. A
- *           ->cancelled or ->release that follows a callback has the number of that callback.
- * @fn:      the function that the runner is executing, if @current_timeout is set. For a handle,
- *           this is a function of hwt, and hwt_client_fn() returns the client's.
- * @current_timeout: the timeout whose callback or release the runner is executing, or NULL. The
- *           engine's is also read by hwt_engine_kick(), without the lock.
- * @stamp:   a reading of CLOCK_MONOTONIC, ns, that the next call may use; 0: read the clock anew
- * @jiffies: the jiffies when @stamp was read
- * @quick:   number of quick calls in a row, counted anew if @stamp is 0; see hwt_call_time()
- * @releasing: true if @fn is a ->release. It is called after the end of the hold, so another
- *           timeout may already be at the address @current_timeout.
- * @unpinned: true if @task, a thread of a pinned shard, could not pin itself: it must be pinned
- *           later. May be read, and cleared, without the lock
+ * @call:    number of the runner's present or last call of a client's function. Each shard numbers
+ *           these calls in the order in which they begin, but a ->cancelled or ->release that
+ *           directly follows a callback has the number of the callback.
+ * @fn:      the function that the runner is executing, if @current_timeout is set. For a timeout in
+ *           a struct hwt_handle, this may be a function of hwt: hwt_client_fn() then returns the
+ *           client's function that it calls.
+ * @current_timeout: the timeout for which the runner is executing a callback or ->release, or NULL.
+ *           hwt_engine_kick() and hwt_engine_irq_work() read that of the engine without the lock.
+ * @stamp:   cached time on CLOCK_MONOTONIC, ns, at which the next call may be taken to begin; 0:
+ *           the next call reads the clock anew
+ * @jiffies: the value of jiffies when @stamp was read
+ * @quick:   number of calls in a row that were short (see hwt_call_time()), since @stamp was last 0
+ * @releasing: true if @fn is a ->release. A ->release is called after the end of the hold, so
+ *           another timeout may already be at the address @current_timeout.
+ * @unpinned: true if @task, a thread of a pinned shard, could not pin itself to the shard's CPUs,
+ *           and must be pinned later. May be read, and cleared, without the shard's lock
  * @thread:  true if @task is one of the shard's threads. Constant
  *
- * The shard's lock protects all members but those from @stamp to @quick, which only @task uses.
+ * The shard's lock protects all members but @stamp, @jiffies and @quick, which only @task uses.
  */
 struct hwt_runner {
 	struct list_head	entry;
@@ -137,7 +149,10 @@ struct hwt_worker {
  * the context that protects it.
  */
 struct hwt_shard {
-	/* Constant once created. Read by all schedules. */
+	/*
+	 * Members up to @inbox: constant once the shard is created, read by each call that
+	 * schedules.
+	 */
 	u64			tick_ns;
 	u64			tick_mult;	/* reciprocal of tick_ns, see hwt_tick_setup() */
 	unsigned int		tick_shift;
@@ -147,69 +162,80 @@ struct hwt_shard {
 	struct hwt_inbox __percpu *inbox;
 	/*
 	 * A byte for each CPU, not 0 while the CPU's submission lists may have entries. The CPU
-	 * sets its byte after a push. The holder of the lock clears the byte before it takes the
-	 * lists.
+	 * sets its byte after a push. A holder of @lock clears the byte before it takes the lists.
 	 */
 	u8			*active;
-	/* True once schedules fail. Written once, by a stop; schedules read it under RCU. */
+	/*
+	 * True once calls that schedule fail. Set by a stop; calls that schedule read it under RCU.
+	 */
 	bool			closed;
-	/* The engine's task, with a reference: kicks may wake the task after it has ended. */
+	/*
+	 * The engine's task. The shard has a reference to it: a kick may wake the task after its
+	 * end.
+	 */
 	struct task_struct	*thread;
-	/* Constant once created. */
+	/* Constant once the shard is created. */
 	struct hwt_wheel	*wheel;
 	struct hwt_shard	*next;		/* next shard of the wheel, or NULL */
 	unsigned int		number;		/* index of this shard in the wheel, from 0 */
-	int			node;		/* NUMA node of its memory; NUMA_NO_NODE: any */
+	int			node;		/* NUMA node of the memory; NUMA_NO_NODE: any */
 
 	/*
-	 * Shared by submitters and the engine, see hwt_engine_sleep(). Used in any context, without
-	 * a lock.
+	 * From here to @irq_work: shared by the engine and by the callers that schedule or cancel,
+	 * in any context, without a lock; see hwt_engine_sleep().
 	 */
 
 	/*
-	 * A schedule for a tick before this one wakes the engine; 0: the engine is awake. Written
-	 * by the engine.
+	 * A schedule for a tick before this one wakes the engine. 0 while the engine is awake.
+	 * Written by the engine.
 	 */
 	atomic64_t		wake_tick ____cacheline_aligned_in_smp;
-	/* Number of times that the engine prepared to sleep. Written by the engine. */
+	/*
+	 * Number of times that the engine has set @wake_tick to go to sleep. Written by the engine.
+	 */
 	unsigned int		sleep_seq;
-	/* True if the engine was kicked since its last pass began. Cleared by the engine. */
+	/* True if the engine was kicked after its last pass began. Cleared by the engine. */
 	bool			kicked;
-	/* True if cancelled timeouts are to be collected. Set by cancels, cleared by the engine. */
+	/*
+	 * True if cancelled timeouts wait to be collected. Set by cancels, cleared by the engine.
+	 */
 	bool			reclaim;
-	/* Wakes the engine on behalf of contexts that must not call the scheduler. */
+	/* Wakes the engine for a kick in a context that must not call the scheduler. */
 	struct irq_work		irq_work;
 
 	/*
-	 * Protects the members from here to the counters, the links of all timeouts of this shard,
-	 * and entries taken from a submission list. Taken in process context only, for bounded
-	 * steps, and never held across a callback. With the parameter "debug", the unloading of a
-	 * module walks all timeouts under the lock, which is not bounded.
+	 * Protects the members from here to the counters, the member @link of all timeouts of this
+	 * shard, and entries taken off a submission list. Taken in process context only, for
+	 * bounded steps, and never held during a callback. One step is not bounded: with the
+	 * parameter "debug", the unloading of a module walks all timeouts under the lock.
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;
-	/* List of the inboxes with entries that were taken and not collected yet. */
+	/*
+	 * Inboxes that may have entries in @fresh: taken off submission lists, not collected yet.
+	 */
 	struct list_head	intake;
 	unsigned int		intake_cpu;	/* CPU whose lists were taken last, for turns */
 	/* Timeouts for which a runner must still call ->cancelled or ->release (core/state.h). */
 	struct list_head	owed;
 	struct list_head	idle;		/* idle workers */
-	u64			calls;		/* number of calls begun; see struct hwt_runner */
+	u64			calls;		/* number of the last call, see struct hwt_runner */
 	/*
-	 * For the lateness of callbacks: the engine has collected each timeout that has a tick
-	 * before this one and was submitted before its tick came. So if a timeout with a tick
-	 * before this one is linked now, it was scheduled for a tick that had passed.
+	 * Each timeout with a tick before this one has been collected if it was submitted in time,
+	 * which is before its tick came. So if a timeout with a tick before this one is linked now,
+	 * its tick had passed when it was scheduled, and its lateness counts from @past_since.
 	 */
 	u64			intake_since;
 	/*
-	 * When a timeout scheduled for a passed tick was last linked (@past_since), and when the
-	 * engine last found that the clock had been set (@set_since); ns on the wheel's clock.
+	 * @past_since: when a timeout that was scheduled for a passed tick was last linked.
+	 * @set_since: when the engine last found that the clock had been set. Both are ns on the
+	 * wheel's clock.
 	 */
 	u64			past_since;
 	u64			set_since;
 	struct list_head	runners;	/* list of struct hwt_runner */
 	unsigned int		waiters;	/* number of tasks in hwt_wait_until() */
-	unsigned int		callers;	/* number of calls that did hwt_shard_enter() */
+	unsigned int		callers;	/* calls after hwt_shard_enter(), before _leave() */
 	bool			stopped;	/* a stop is complete; also read without the lock */
 	bool			stopping;	/* a stop has begun: the threads serve no timeout */
 	/*
@@ -218,8 +244,8 @@ struct hwt_shard {
 	 */
 	u64			reclaim_at;
 	/*
-	 * For HWT_CLOCK_REALTIME: the offset of CLOCK_REALTIME to CLOCK_MONOTONIC, ns, as of the
-	 * engine's last check.
+	 * For HWT_CLOCK_REALTIME: the offset of CLOCK_REALTIME to CLOCK_MONOTONIC, ns, when the
+	 * engine last checked whether the clock was set (hwt_engine_check_clock()).
 	 */
 	s64			clock_offset;
 	/* When the engine was last woken, on CLOCK_MONOTONIC, ns. Used by the engine only. */
@@ -238,17 +264,17 @@ struct hwt_shard {
 	unsigned long		clock_sets;
 	/* Callbacks by lateness: [n] counts those from 2^(n - 1) to less than 2^n ns late. */
 	unsigned long		lateness[HWT_LATENESS_MAX];
-	u64			slowest_ns;	/* time of the longest callback that was timed */
+	u64			slowest_ns;	/* duration of the longest callback timed */
 
 	struct ratelimit_state	slow_limit;	/* used by hwt_slow_report(); has its own lock */
 
-	/* The engine is in @runners as long as the shard exists, a worker until it ends. */
+	/* The list @runners has the engine as long as the shard exists, a worker until it ends. */
 	struct hwt_runner	engine;
 	struct hwt_worker	*worker;
-	/* The engine's current_timeout while it calls @clock_set. Never armed. */
+	/* @current_timeout of the engine while the engine calls @clock_set. Never armed. */
 	struct hwt_timeout	clock_timeout;
 
-	/* Constant once created, if no comment says otherwise. Used by the threads. */
+	/* Used by the threads. Constant once the shard is created, if no comment says otherwise. */
 	unsigned int		nr_workers;	/* number of entries in @worker */
 	enum hwt_wait_strategy	wait;
 	cpumask_var_t		affinity;	/* CPUs of the threads, if @pinned */
@@ -265,7 +291,7 @@ struct hwt_shard {
 	hwt_clock_set_fn	clock_set;	/* NULL in all shards but the first */
 	void			*clock_set_arg;
 #ifdef CONFIG_LOCKDEP
-	/* Held by the shard's threads around callbacks; acquired to wait for all callbacks. */
+	/* Held by the shard's threads during callbacks, acquired by tasks that wait for them. */
 	struct lockdep_map	lockdep_map;
 	struct lock_class_key	lockdep_key;
 #endif

@@ -2,31 +2,33 @@
 /*
  * The life of a timeout: its state, and every change of its state
  *
- * Terms, as in the glossary of docs/design.md: a client schedules and cancels timeouts; the engine
- * is the wheel's thread; a runner is a context that calls clients' functions (the engine, a worker,
- * a _sync call, a stop); a stop hands a timeout back, to a function that its caller has given,
- * instead of firing it; the cursor is the last tick that the wheel has reached; to link a timeout
- * is to insert it into the buckets.
+ * Terms, from the glossary of docs/design.md: A client schedules and cancels timeouts. The engine
+ * is the wheel's thread. A runner is a context that calls clients' functions: the engine, a worker,
+ * a _sync call or a stop. A stop hands pending timeouts back: instead of letting a timeout fire, it
+ * calls a function that the caller of the stop has given or, if there is none, ->cancelled. The
+ * cursor is the last tick that the wheel has reached. To link a timeout is to insert it into the
+ * buckets.
  *
  * timeout->state is one 64-bit word: the tick at which the timeout fires, and these bits:
  *
  *   ARMED      The timeout will fire at the tick.
- *   SUBMITTED  The timeout has yet to be collected, or a runner has yet to end its hold. It is
- *              about to be pushed on a submission list, on such a list, taken off it and not yet
- *              collected, on shard->owed, or in a _sync call, which ends the hold itself.
+ *   SUBMITTED  The timeout has yet to be collected, or a runner has yet to end its hold. There are
+ *              five cases: a CPU is about to push the timeout on a submission list; the timeout is
+ *              on such a list; it was taken off the list, and is not collected yet; it is on
+ *              shard->owed; a _sync call has set SUBMITTED, and is about to end the hold itself.
  *   RUNNING    One runner is executing ->expire, ->cancelled or a stop's function for the timeout.
  *   PERIODIC   The last call that scheduled the timeout made it periodic.
- *   REARM      The timeout is periodic and has fired: it is armed again when its callback returns.
- *              REARM remains set while it is armed, to tell later firings from the first, until
- *              the client schedules or cancels the timeout, or a stop hands it back.
+ *   REARM      The timeout is periodic and has fired: when its callback returns, the timeout is
+ *              armed again. After that, REARM remains set, to tell later firings from the first. A
+ *              call that schedules the timeout, a cancel or a hand-back clears REARM.
  *   SHUTDOWN   Calls that schedule the timeout fail.
  *   CANCELLED  The timeout was cancelled or handed back while it was pending, and was not scheduled
  *              since.
- *   EXPIRED    The timeout has fired, and since then, it was neither scheduled nor, while it was
- *              pending, cancelled or handed back.
+ *   EXPIRED    The timeout has fired. Since then, it was not scheduled, and no cancel or stop has
+ *              found it pending.
  *
- * A timeout is held while it is ARMED, SUBMITTED or RUNNING: its memory must not be freed. It is
- * idle while it is not held. It is pending while it is ARMED or REARM: it will fire.
+ * A timeout is held while it is ARMED, SUBMITTED or RUNNING: its memory must not be freed. While it
+ * is not held, the timeout is idle. It is pending while it is ARMED or REARM: it will fire.
  *
  * The state changes by compare-and-swap only. A loop reads the state, passes it to one of the
  * functions below, and swaps in the new state that the function returns. The function also returns
@@ -37,8 +39,8 @@
  * The table has the bits that each operation sets (+) and clears (-), and the action that follows;
  * a single "-" means none. The first row of the operation that matches the old state applies. "The
  * tick": the new state has the scheduled tick, and PERIODIC only if the timeout is scheduled as
- * periodic. "To notify": the timeout has a ->cancelled, and its client was not told of the cancel
- * yet.
+ * periodic. "To notify": the timeout has a ->cancelled, which was not called for the cancel yet.
+ * "(left to finish)": the operation finish, or another one that is named, goes on with the timeout.
  *
  *   operation  in the state           changes                      action
  *   ---------- ---------------------- ---------------------------- ------------------------
@@ -83,11 +85,12 @@
  *
  *   link      Its node in a bucket, in the due list or on shard->owed. Protected by the shard's
  *             lock.
- *   owed      True while it is on shard->owed: it was neither ARMED nor RUNNING when it was
- *             collected, and a runner has yet to call ->cancelled or ->release. Protected by the
- *             shard's lock.
- *   submit    Its node in a submission list. Only the caller that has set SUBMITTED uses it, and
- *             after the push, the holder of the shard's lock that collects the timeout.
+ *   owed      True while the timeout is on shard->owed: the timeout was neither ARMED nor RUNNING
+ *             when it was collected, and a runner has yet to call its ->cancelled or ->release.
+ *             Protected by the shard's lock.
+ *   submit    Its node in a submission list. Until the push, only the caller that has set SUBMITTED
+ *             uses this node; after the push, only the holder of the shard's lock that collects the
+ *             timeout does.
  *
  * The hold ends with the compare-and-swap after which neither ARMED, SUBMITTED nor RUNNING is set.
  * By then the timeout is in no list, and hwt does not access it any more. Then the runner that has
@@ -107,17 +110,20 @@
 /**
  * enum hwt_action - what follows a change of a timeout's state
  * @HWT_NOTHING:	do nothing
- * @HWT_SUBMIT:		push the timeout on this CPU's submission list
+ * @HWT_SUBMIT:		push the timeout on a submission list of this CPU
  * @HWT_HASTEN:		wake the engine if the new tick is earlier than the tick until which the
  *			engine sleeps; do not push the timeout, which is SUBMITTED already
  * @HWT_LINK:		insert the timeout, which is in no list, into the buckets
- * @HWT_CALL:		call ->expire, or the function of a stop, and then hwt_state_finish()
+ * @HWT_CALL:		call ->expire or, in a stop, the function that the stop's caller has given;
+ *			then call hwt_state_finish()
  * @HWT_CALL_CANCELLED: call ->cancelled, and then hwt_state_finish()
- * @HWT_OWE_CALL:	append the timeout to shard->owed, and leave the state as it is
+ * @HWT_OWE_CALL:	append the timeout to shard->owed, so that a runner ends its hold later;
+ *			leave the state as it is
  * @HWT_RELEASE:	call ->release, if there is one, since the hold is over
- * @HWT_UNCHANGED:	leave the state as it is, as the flags of the call ask
- * @HWT_REFUSED_NOT_PENDING: leave the state as it is, and fail: the flags of the call require a
- *			pending timeout
+ * @HWT_UNCHANGED:	leave the state as it is, because HWT_SCHEDULE_EARLIER or
+ *			HWT_SCHEDULE_UNLESS_PENDING, a flag of the call, asks for that
+ * @HWT_REFUSED_NOT_PENDING: leave the state as it is, and fail: HWT_SCHEDULE_PENDING, a flag of the
+ *			call, requires a pending timeout
  * @HWT_REFUSED_SHUTDOWN: leave the state as it is, and fail: the timeout was shut down
  */
 enum hwt_action {
@@ -185,10 +191,17 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 	change.state = tick << HWT_TICK_SHIFT | HWT_F_ARMED | kept |
 		       (flags & HWT_SCHEDULE_PERIODIC ? HWT_F_PERIODIC : 0);
 	if (kept) {
-		/* If only RUNNING is set, the end of the callback links the timeout. */
+		/*
+		 * If only RUNNING is set, there is nothing to do: when the callback returns,
+		 * hwt_finish() links the timeout.
+		 */
 		change.action = kept & HWT_F_SUBMITTED ? HWT_HASTEN : HWT_NOTHING;
 	} else if ((old & HWT_F_ARMED) && tick >= hwt_state_tick(old)) {
-		/* The timeout is in a bucket: the cascade or the firing reads the new tick. */
+		/*
+		 * Leave the timeout in its bucket or on the due list, although its tick may be
+		 * later now. When the cursor enters the bucket, or the timeout would fire, the new
+		 * tick is read.
+		 */
 		change.action = HWT_NOTHING;
 	} else {
 		change.state |= HWT_F_SUBMITTED;
@@ -217,7 +230,7 @@ static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 	return change;
 }
 
-/* Return the new state of a timeout that may be scheduled again after a shutdown. */
+/* Return the new state for hwt_reopen(): calls that schedule the timeout no longer fail. */
 static inline u64 hwt_state_reopen(u64 old)
 {
 	return old & ~HWT_F_SHUTDOWN;
@@ -320,7 +333,7 @@ static inline struct hwt_change hwt_state_hand_back(u64 old)
  * hwt_state_finish() - a callback has returned
  * @old:    the present state, in which RUNNING is set
  * @tick:   the tick at which a periodic timeout is to fire again, if it is REARM and not ARMED
- * @notify: the timeout has a ->cancelled, and its client was not told of a cancel yet
+ * @notify: true if the timeout has a ->cancelled, which was not called for the last cancel yet
  */
 static inline struct hwt_change hwt_state_finish(u64 old, u64 tick, bool notify)
 {

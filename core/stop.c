@@ -58,7 +58,8 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 
 /*
  * Collect all submissions, end the holds of the timeouts on shard->owed, and hand back all armed
- * timeouts. Return the number of timeouts handed back.
+ * timeouts: instead of firing them, call @fn or, if @fn is NULL, their ->cancelled. Return the
+ * number of timeouts handed back.
  */
 static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 		      hwt_handback_fn fn, void *arg)
@@ -92,7 +93,10 @@ static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 	}
 }
 
-/* Call hwt_drain() for all shards. Return the number of timeouts handed back. */
+/*
+ * Empty all shards by hwt_drain(). It hands back each armed timeout by a call of @fn or, if @fn is
+ * NULL, of the timeout's ->cancelled. Return the number of timeouts handed back.
+ */
 static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 {
 	struct hwt_runner runner = { .task = current };
@@ -110,7 +114,7 @@ static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *ar
 /*
  * Make the threads of all shards serve no more timeouts, and after that make all calls that
  * schedule fail. So once such a call has failed, no ->expire begins. A timeout that is scheduled
- * between the two steps is handed back.
+ * between these two steps does not fire: the stop hands it back.
  */
 static void hwt_stop_begin(struct hwt_wheel *wheel)
 {
@@ -122,7 +126,11 @@ static void hwt_stop_begin(struct hwt_wheel *wheel)
 		spin_unlock(&shard->lock);
 	}
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
-		/* The lock orders this store after the stores to @stopping above. */
+		/*
+		 * If a schedule fails because hwt_arm_open() has found @closed set, no ->expire may
+		 * begin after that. So the lock orders this store after the stores to @stopping
+		 * above, which keep the threads from firing.
+		 */
 		spin_lock(&shard->lock);
 		WRITE_ONCE(shard->closed, true);
 		spin_unlock(&shard->lock);
@@ -151,8 +159,9 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 		spin_lock(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX);
 		/*
-		 * Only marks are left in this list. Wake the calls of hwt_wheel_barrier() that have
-		 * put them there since the last drain.
+		 * Only marks (struct hwt_mark) are left on shard->owed, put there since the last
+		 * drain. hwt_end_hold() takes each off the list, and wakes the task that waits for
+		 * it.
 		 */
 		while (!list_empty(&shard->owed))
 			hwt_end_hold(shard, &runner, list_first_entry(&shard->owed,
@@ -169,14 +178,15 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
  * The order of the steps matters. Each step is taken on all shards before the next one, because a
  * callback of one shard may schedule a timeout of another:
  *
- *   1. Close the wheel, and wait for a grace period. From then on, a timeout is armed only when the
- *      callback of a periodic timeout returns.
- *   2. Hand back all armed timeouts. hwt_cancel(), on another CPU, may have claimed a timeout and
- *      not have pushed it yet. Such a timeout is only unlinked in this step, and is collected in
- *      step 4.
+ *   1. Close all shards, so that calls that schedule fail, and wait for a grace period. From then
+ *      on, a timeout is armed only when the callback of a periodic timeout returns.
+ *   2. Hand back all armed timeouts. hwt_cancel(), on another CPU, may have set SUBMITTED of a
+ *      timeout and not have pushed it yet. This step only removes such a timeout from its bucket;
+ *      step 4 collects it.
  *   3. Wait for callbacks, end the threads, and hand back the timeouts armed since step 2. Now no
- *      timeout is armed, so no cancel can claim one any more.
- *   4. Wait for a second grace period, after which all claimed timeouts are pushed. Collect them.
+ *      timeout is armed, so no cancel sets SUBMITTED any more.
+ *   4. Wait for a second grace period, after which each timeout with SUBMITTED has been pushed.
+ *      Collect these timeouts.
  *   5. Wait for callbacks again: a concurrent hwt_cancel_sync() or hwt_shutdown_sync() may be
  *      ending a hold, for which it calls ->cancelled or ->release itself.
  */
@@ -199,15 +209,17 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	hwt_stop_begin(wheel);
 	/*
 	 * Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has found the
-	 * shard open has pushed the timeout, and the next drain finds it.
+	 * shard open has pushed its timeout by now. So the next drain finds it, and no push comes
+	 * after the last drain.
 	 */
 	synchronize_rcu();
 	n += hwt_stop_drain(wheel, fn, arg);
 	hwt_stop_threads(wheel);
 	n += hwt_stop_drain(wheel, fn, arg);
 	/*
-	 * Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): a timeout that a cancel has
-	 * claimed is pushed by now, and the next drain finds it.
+	 * Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): a cancel that has set
+	 * SUBMITTED of a timeout has pushed the timeout by now, so the next drain, which is the
+	 * last, collects it.
 	 */
 	synchronize_rcu();
 	n += hwt_stop_drain(wheel, fn, arg);

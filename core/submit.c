@@ -3,19 +3,20 @@
  * Scheduling and cancelling: the half of a timeout's life that takes no lock
  *
  * The functions here change the state of a timeout by compare-and-swap; core/state.h computes the
- * new state. If the engine must then collect the timeout, they push the timeout on a submission
- * list of the local CPU.
+ * new state. If the engine must then collect the timeout, the new state has the bit SUBMITTED, and
+ * the caller that has set this bit pushes the timeout on a submission list of its CPU. No other
+ * caller pushes it meanwhile. After the push, the caller does not access the timeout any more,
+ * because the timeout may have fired and been freed.
  *
- * Setting SUBMITTED claims the timeout: only the caller that has set this bit pushes the timeout.
- * After the push, the caller does not access the timeout, which may have fired and been freed. A
- * call that schedules reads shard->closed, claims, pushes and wakes the engine in one RCU read-side
- * section. A cancel claims, pushes and wakes the engine in one as well. A stop waits for these
- * sections. They disable preemption (rcu_read_lock_sched()), because a CPU that finds SUBMITTED,
- * shard->kicked or shard->reclaim set leaves the push or the wake-up to the CPU that has set it,
- * which must go on at once.
+ * A call that schedules is one RCU read-side section from its read of shard->closed to its wake-up
+ * of the engine, and a cancel is one from its change of the state to its wake-up. So a stop can
+ * wait for these calls by a grace period. The sections disable preemption (rcu_read_lock_sched()):
+ * a CPU that finds SUBMITTED, shard->kicked or shard->reclaim set does not push or wake the engine
+ * itself, but relies on the CPU that has set it, which must therefore go on at once.
  *
- * Scheduling an idle timeout at an absolute deadline costs one locked instruction on the state, one
- * on the head of the local list, and a third one in the first push after the list was collected.
+ * To schedule an idle timeout at an absolute deadline takes a locked instruction on the state and
+ * one on the head of a list of this CPU. The first push after the engine has taken the CPU's lists
+ * also executes a full barrier.
  */
 #include <linux/export.h>
 #include <linux/hardirq.h>
@@ -45,12 +46,16 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
  * Push a timeout, for which the caller has set SUBMITTED, on a submission list of this CPU. After
  * the push, the timeout may be freed at any time.
  *
- * Every push tests this CPU's byte in @active, even if the list was not empty: the push that found
- * the list empty may have been interrupted before it set the byte. Only this CPU sets its byte, and
- * the caller stays on this CPU. So if the caller finds the byte set, it was set before the caller's
- * llist_add(), or after that by an interrupt, which then has executed push.active. In either case,
- * a full barrier (llist_add() or push.active) comes after the byte was set, and before the caller's
- * reads of wake_tick and sleep_seq.
+ * The byte shard->active[cpu] tells the engine that this CPU's lists may have entries. Every push
+ * tests the byte, even if the list was not empty: the push that found the list empty may have been
+ * interrupted before it set the byte.
+ *
+ * A caller that finds the byte set executes no barrier after the test, but must read wake_tick and
+ * sleep_seq, which the engine publishes before it sleeps, after the byte was set. (If it read them
+ * earlier, the engine could miss the byte, and the caller could miss that the engine sleeps.) Only
+ * this CPU sets the byte, and the caller stays on this CPU. So the byte was set before the caller's
+ * llist_add(), which is a full barrier, or after it by an interrupt, which has executed
+ * push.active.
  */
 static __always_inline void hwt_push(struct hwt_shard *shard,
 				     struct hwt_timeout *timeout)
@@ -58,26 +63,26 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 	unsigned int cpu = smp_processor_id();
 
 	/*
-	 * hwt_sync_try() reads @cpu to find the CPU whose lists have the timeout. If it reads an
-	 * old value, it does not find the timeout, and hwt_sync() tries again.
+	 * hwt_sync_try() reads timeout->cpu to find the CPU whose lists have the timeout. If it
+	 * reads an old value, it does not find the timeout, and hwt_sync() tries again.
 	 */
 	WRITE_ONCE(timeout->cpu, cpu);
 	/*
 	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
 	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): the CPU that takes the
-	 * entry sees all that was written before the push. If this CPU finds its byte set below,
-	 * the byte has yet to be cleared, and the entry is taken after that. If the engine's last
-	 * collection before a sleep misses the entry, this CPU finds wake_tick and sleep_seq as
-	 * published. If a cancel finds shard->reclaim set after its push, the pass that clears
-	 * shard->reclaim takes the entry.
+	 * entry sees all that was written before the push, and takes the entry after it has cleared
+	 * a byte that is found set below, or a shard->reclaim that a cancel finds set after this
+	 * push. If the engine's last collection before a sleep misses the entry, this CPU finds
+	 * wake_tick and sleep_seq as published for that sleep, and wakes the engine if need be.
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(shard->active[cpu])) {
 		WRITE_ONCE(shard->active[cpu], true);
 		/*
 		 * Barrier push.active, pairs with sleep.mb in hwt_engine_publish(): the engine's
-		 * last collection before a sleep finds the byte set, or this CPU finds wake_tick
-		 * and sleep_seq as the engine has published them.
+		 * last collection before a sleep finds the byte set, and takes the entry, or this
+		 * CPU finds wake_tick and sleep_seq as the engine has published them, and wakes the
+		 * engine if need be.
 		 */
 		smp_mb();
 	}
@@ -90,7 +95,7 @@ static bool hwt_pending_get(struct hwt_shard *shard)
 	atomic64_t *count = &shard->wheel->nr_pending;
 	s64 pending = atomic64_read(count);
 
-	/* No barrier: only the number itself matters. */
+	/* No barrier: the count guards no other data. */
 	do {
 		if (pending >= shard->max_pending)
 			return false;
@@ -98,7 +103,7 @@ static bool hwt_pending_get(struct hwt_shard *shard)
 	return true;
 }
 
-/* Subtract a timeout that is no longer pending from the number that max_pending limits. */
+/* Decrement the number that max_pending limits, because a timeout is no longer pending. */
 void hwt_pending_put(struct hwt_shard *shard)
 {
 	if (unlikely(shard->max_pending))
@@ -107,14 +112,14 @@ void hwt_pending_put(struct hwt_shard *shard)
 
 /* -- Schedule ------------------------------------------------------------ */
 
-/* Return HWT_WAS_PENDING and HWT_WAS_HELD, ored, for a timeout that had the state @old. */
+/* Return HWT_WAS_PENDING if the state @old is pending, ored with HWT_WAS_HELD if it is held. */
 static int hwt_schedule_was(u64 old)
 {
 	return (old & HWT_F_PENDING ? HWT_WAS_PENDING : 0) |
 	       (old & HWT_F_HELD ? HWT_WAS_HELD : 0);
 }
 
-/* Return the result for a call that leaves the state @old unchanged. @action: the reason. */
+/* Return the result of a schedule call that leaves the state @old as it is. @action: the reason. */
 static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 {
 	switch (action) {
@@ -128,9 +133,9 @@ static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 }
 
 /*
- * Count a call that has armed a timeout, and return its result. @old: the state before the call.
- * Also kick the engine, so that it collects, about once in HWT_BACKLOG timeouts that were not
- * pending.
+ * Count a call that has armed a timeout, and return its result. @old: the state before the call. At
+ * about every HWT_BACKLOG-th call for a timeout that was not pending, also kick the engine, so that
+ * it collects before many timeouts are on the submission lists.
  */
 static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old)
 {
@@ -143,7 +148,7 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 	}
 	this_cpu_inc(inbox->scheduled);
 	/*
-	 * An interrupt between the increment and this read may count a timeout as well. Then one
+	 * An interrupt between the increment and this read may increment the counter, too. Then one
 	 * kick is left out, or is made twice, which does no harm.
 	 */
 	if (unlikely(!(raw_cpu_read(inbox->scheduled) & (HWT_BACKLOG - 1))))
@@ -153,9 +158,10 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 
 /*
  * Hand a SUBMITTED timeout to the engine: push it if this caller has set SUBMITTED (@action is
- * HWT_SUBMIT), and wake the engine if need be. @seq is the value of sleep_seq before the caller set
- * SUBMITTED. Not inlined, because a call that moves a timeout in a bucket to a later tick does not
- * come here.
+ * HWT_SUBMIT), and wake the engine if need be. @seq: the value of sleep_seq before the caller set
+ * SUBMITTED. If sleep_seq has changed after the push, the engine may have gone to sleep without the
+ * timeout. Not inlined, because a call that moves a timeout in a bucket to a later tick, as most
+ * calls do, does not come here.
  */
 static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				u64 tick, enum hwt_action action, unsigned int seq)
@@ -167,15 +173,18 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 	}
 	if (static_branch_unlikely(&hwt_debug))
 		hwt_engine_kick(shard);
-	/* The engine clears @kicked when it begins a pass. Until then, one kick is enough. */
+	/*
+	 * Wake an engine that sleeps beyond the new tick. One kick is enough until the engine
+	 * begins a pass, which clears @kicked.
+	 */
 	if (tick < (u64)atomic64_read(&shard->wake_tick) && !hwt_engine_kicked(shard))
 		hwt_engine_kick(shard);
 }
 
 /*
  * Arm a timeout: change its state, count the call, and hand the timeout to the engine if need be.
- * The caller is in an RCU read-side section that disables preemption. Inlined into the functions
- * that are called most, where @flags is a constant.
+ * The caller is in an RCU read-side section that disables preemption. Inlined, because @flags is a
+ * constant in the functions that are called most: they get only the code that they need.
  */
 static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
@@ -189,8 +198,8 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 		/*
 		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
 		 * sees what the caller wrote before this call, or the state that is read here says
-		 * that the timeout has fired. If the state stays as it is, no compare-and-swap
-		 * orders these accesses.
+		 * that the timeout has fired. If this call leaves the state as it is, it has no
+		 * compare-and-swap that would order these accesses.
 		 */
 		smp_mb();
 	}
@@ -198,12 +207,14 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	/*
 	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in hwt_collect_one()
-	 * and state.fire in hwt_fire_claim(): this CPU reads sleep_seq before it sets SUBMITTED.
-	 * The next callback sees what the client wrote before, and a new hold begins after all
-	 * accesses of the last one. Barrier state.pull, pairs with state.arm in hwt_arm(),
-	 * sleep.seq and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): if the
-	 * timeout was SUBMITTED already, the engine collects it at its new tick, or this CPU finds
-	 * wake_tick and @kicked as the engine has written them.
+	 * and state.fire in hwt_fire_claim(): the next callback sees what the client wrote before
+	 * this call, and a new hold begins after all accesses of the last one. sleep_seq, which
+	 * counts the engine's sleeps, is read before SUBMITTED is set, so hwt_submit() notices if
+	 * the engine goes to sleep before the push. Barrier state.pull, pairs with state.arm in
+	 * hwt_arm(), sleep.seq and sleep.mb in hwt_engine_publish() and pass.mb in
+	 * hwt_engine_pass(): if the timeout was SUBMITTED already, the engine collects it at its
+	 * new tick, or this CPU finds wake_tick and @kicked as the engine has written them, and so
+	 * wakes the engine.
 	 */
 	do {
 		change = hwt_state_schedule(old, tick, flags);
@@ -211,9 +222,9 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 			return hwt_schedule_refused(change.action, old);
 		/*
 		 * Before this CPU has pushed the timeout, another CPU may move the timeout to an
-		 * earlier tick, and wake the engine, which finds nothing on the list yet. If the
-		 * engine then goes back to sleep before the push, hwt_submit() finds sleep_seq
-		 * changed, and wakes it again.
+		 * earlier tick, and wake the engine, which does not find the timeout on a list yet.
+		 * If the engine then goes back to sleep before the push, hwt_submit() finds
+		 * sleep_seq changed, and wakes it again.
 		 */
 		if (change.action == HWT_SUBMIT)
 			seq = READ_ONCE(shard->sleep_seq);
@@ -226,8 +237,9 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 }
 
 /*
- * Arm a timeout of a wheel with a max_pending. If the timeout is pending already, it keeps its
- * place under this limit. If not, reserve a place before the state changes.
+ * Arm a timeout of a wheel with a max_pending. A timeout that is pending already has been counted.
+ * For any other timeout, increase the count of pending timeouts before the state changes, so that
+ * the count never exceeds max_pending.
  */
 static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				    u64 tick, unsigned int flags)
@@ -239,8 +251,8 @@ static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout 
 		return ret;
 	if (!hwt_pending_get(shard)) {
 		/*
-		 * Another CPU may have armed this timeout meanwhile, and so have taken the last
-		 * place. Then the timeout is pending, and can be moved.
+		 * Another CPU may have armed this timeout meanwhile, and so have brought the count
+		 * to the limit. Then the timeout is pending, and can be moved.
 		 */
 		ret = hwt_arm(shard, timeout, tick, flags | HWT_SCHEDULE_PENDING);
 		if (ret != -ENOENT)
@@ -254,7 +266,7 @@ static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout 
 	return ret;
 }
 
-/* Arm a timeout, unless the shard is closed. */
+/* Arm a timeout. If a stop has closed the shard, fail instead. */
 static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_timeout *timeout,
 					u64 tick, unsigned int flags)
 {
@@ -263,7 +275,8 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 	/*
 	 * Barrier arm.rcu, pairs with stop.grace1 in hwt_stop() and destroy.grace in
 	 * hwt_wheel_dispose(): a caller that finds the shard open has pushed the timeout, and
-	 * kicked the engine, by the end of the grace period.
+	 * kicked the engine, by the end of the grace period. So the stop collects the timeout, and
+	 * the kick does not use a shard that was freed.
 	 */
 	rcu_read_lock_sched();
 	if (unlikely(READ_ONCE(shard->closed))) {
@@ -279,13 +292,13 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 }
 
 /*
- * Arm a timeout and trace the call. Not inlined, so that a caller saves no registers for a
- * tracepoint that is disabled.
+ * Arm a timeout and trace the call. Not inlined, so that a call saves no registers for the
+ * tracepoint while it is disabled.
  */
 static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
 {
-	/* Read the function now, since the timeout may fire and be freed once it is armed. */
+	/* Read the function to be traced now: once armed, the timeout may fire and be freed. */
 	const void *fn = hwt_client_fn(timeout, timeout->ops->expire);
 	int ret;
 
@@ -302,7 +315,8 @@ static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *
 }
 
 /*
- * The common part of all functions that schedule. @ns: a delay; with HWT_SCHEDULE_AT, a deadline.
+ * The common part of all functions that schedule. @ns: with HWT_SCHEDULE_AT a deadline, else a
+ * delay.
  */
 static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u64 slack_ns,
 					  unsigned int flags)
@@ -316,7 +330,7 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 		/*
 		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
 		 * sees what the caller wrote before this call, or the state that is read here is
-		 * not pending any more.
+		 * not pending any more, and the timeout is scheduled below.
 		 */
 		smp_mb();
 		state = hwt_timeout_state(timeout);
@@ -342,12 +356,12 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
  * @delay_ns: delay from now, ns. The deadline is rounded up to a tick, so a delay of 0 means the
  *            next tick.
  *
- * Any context. Reads the clock (hwt_schedule_at() does not). In NMI, the deadline is one tick
- * later.
+ * Any context. Reads the clock; hwt_schedule_at() does not. In NMI, the deadline is one tick later,
+ * because the clock readers that are safe there may step back a little.
  *
- * Return: HWT_WAS_PENDING and HWT_WAS_HELD, ored: what the timeout was before the call. After an
- * error, nothing has changed: -ESHUTDOWN (the wheel is stopped, or the timeout was shut down),
- * -EAGAIN (max_pending is reached), -EINVAL (the timeout has no wheel).
+ * Return: what the timeout was before the call: HWT_WAS_PENDING, HWT_WAS_HELD, both ored, or 0.
+ * After an error, nothing has changed: -ESHUTDOWN (the wheel is stopped, or the timeout was shut
+ * down), -EAGAIN (max_pending is reached), -EINVAL (the timeout has no wheel).
  */
 int hwt_schedule(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -364,7 +378,7 @@ EXPORT_SYMBOL_GPL(hwt_schedule);
  * Any context. Reads no clock, so it is cheaper than hwt_schedule() for a caller that knows the
  * time.
  *
- * Return: as hwt_schedule().
+ * Return: the same as hwt_schedule().
  */
 int hwt_schedule_at(struct hwt_timeout *timeout, u64 deadline_ns)
 {
@@ -381,14 +395,14 @@ EXPORT_SYMBOL_GPL(hwt_schedule_at);
  * @flags:    HWT_SCHEDULE_AT, HWT_SCHEDULE_EARLIER, HWT_SCHEDULE_PENDING and
  *            HWT_SCHEDULE_UNLESS_PENDING, ored
  *
- * Any context. HWT_SCHEDULE_EARLIER never moves an armed timeout to a later tick, as
- * timer_reduce(); HWT_SCHEDULE_PENDING only moves a timeout that is pending, as
- * mod_timer_pending(); HWT_SCHEDULE_UNLESS_PENDING leaves a pending timeout as it is, as
- * queue_delayed_work(). If this call leaves a pending timeout as it is, the next callback still
+ * Any context. With HWT_SCHEDULE_EARLIER, an armed timeout is never moved to a later tick
+ * (timer_reduce() does the same for timers). With HWT_SCHEDULE_PENDING, only a pending timeout is
+ * moved (mod_timer_pending()). With HWT_SCHEDULE_UNLESS_PENDING, a pending timeout is left as it is
+ * (queue_delayed_work()). If this call leaves a pending timeout as it is, the next callback still
  * sees what the caller wrote before the call.
  *
- * Return: as hwt_schedule(); also -ENOENT with HWT_SCHEDULE_PENDING, if the timeout was not
- * pending, and -EINVAL for unknown flags.
+ * Return: the same as hwt_schedule(); also -ENOENT if the flag HWT_SCHEDULE_PENDING is set and the
+ * timeout was not pending, and -EINVAL for unknown flags.
  */
 int hwt_schedule_flags(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
 		       unsigned int flags)
@@ -407,17 +421,16 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
  * @period_ns: the period, ns; not 0. With HWT_MODE_FIXED_RATE, a period shorter than a tick causes
  *             overruns.
  * @mode:      HWT_MODE_FIXED_RATE: the next deadline is one period after the previous deadline.
- *             Further deadlines that have passed when the timeout fires are skipped and counted as
- *             overruns, as by timerfd, and not made up for by a burst of callbacks.
+ *             If further deadlines have passed when the timeout fires, they are skipped and counted
+ *             as overruns, as timerfd does: no burst of callbacks makes up for them.
  *             HWT_MODE_FIXED_DELAY: the next deadline is one period after the callback has
  *             returned.
  *
- * Any context. The caller serializes the calls that schedule the same timeout as periodic. Cancels,
- * and calls that schedule it as a one-shot, may run concurrently. If an earlier call has scheduled
- * the timeout, and it fires for that call during this one, this firing may use a mixture of the old
- * and the new times.
+ * Any context. The caller serializes calls that schedule the same timeout as periodic. Cancels, and
+ * calls that schedule it as a one-shot, may run concurrently. If an earlier call has scheduled the
+ * timeout, and it fires during this call, this firing may use a mixture of the times of both calls.
  *
- * Return: as hwt_schedule(); also -EINVAL for a period of 0 or an unknown mode.
+ * Return: the same as hwt_schedule(); also -EINVAL for a period of 0 or an unknown mode.
  */
 int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 			     u64 period_ns, unsigned int mode)
@@ -429,9 +442,9 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 	if (!period_ns || (mode != HWT_MODE_FIXED_RATE && mode != HWT_MODE_FIXED_DELAY))
 		return -EINVAL;
 	/*
-	 * hwt_periodic_begin() reads @set after the state has changed to RUNNING. It reads the new
-	 * values if the timeout fires for this call, and perhaps a mixture if it fires for an
-	 * earlier one.
+	 * If the timeout fires for an earlier call before __hwt_schedule() changes the state, the
+	 * firing may read a mixture of old and new values from @set. Disable preemption to keep
+	 * that time short.
 	 */
 	preempt_disable();
 	old_first_ns = atomic64_read(&periodic->set.first_ns);
@@ -459,15 +472,15 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic_at);
  * @period_ns: the period, ns; not 0. With HWT_MODE_FIXED_RATE, a period shorter than a tick causes
  *             overruns.
  * @mode:      HWT_MODE_FIXED_RATE: the next deadline is one period after the previous deadline.
- *             Further deadlines that have passed when the timeout fires are skipped and counted as
- *             overruns, as by timerfd, and not made up for by a burst of callbacks.
+ *             If further deadlines have passed when the timeout fires, they are skipped and counted
+ *             as overruns, as timerfd does: no burst of callbacks makes up for them.
  *             HWT_MODE_FIXED_DELAY: the next deadline is one period after the callback has
  *             returned.
  *
- * Any context. The caller serializes the calls that schedule the same timeout as periodic, as for
+ * Any context. The caller serializes calls that schedule the same timeout as periodic, as for
  * hwt_schedule_periodic_at().
  *
- * Return: as hwt_schedule_periodic_at().
+ * Return: the same as hwt_schedule_periodic_at().
  */
 int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,
 			  u64 period_ns, unsigned int mode)
@@ -485,9 +498,9 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
 /* -- Cancel -------------------------------------------------------------- */
 
 /*
- * Change a timeout's state as a cancel does. @set: HWT_F_SHUTDOWN, or 0. @was: set to the previous
- * state. Return true if this call has set SUBMITTED. Then the caller must push the timeout. A
- * caller that holds the shard's lock may end the timeout's hold instead.
+ * Set a timeout's state to cancelled, if it is pending. @set: HWT_F_SHUTDOWN to shut the timeout
+ * down, too, or 0. @was: set to the previous state. Return true if this call has set SUBMITTED:
+ * then the caller must push the timeout or, if it holds the shard's lock, end the timeout's hold.
  */
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 {
@@ -496,9 +509,10 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 
 	/*
 	 * Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
-	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): the caller reads sleep_seq
-	 * before the state changes. If the caller finds shard->reclaim set after the change, the
-	 * pass that clears shard->reclaim finds the timeout cancelled.
+	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): __hwt_cancel() reads
+	 * sleep_seq before the state changes here, so it notices if the engine goes to sleep
+	 * between the change and the push. It reads shard->reclaim after the change: if it finds
+	 * that set, the pass that clears shard->reclaim finds the timeout cancelled.
 	 */
 	do {
 		change = hwt_state_cancel(old, set);
@@ -510,8 +524,8 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 }
 
 /*
- * Trace and count the cancel of a timeout that was pending in the state @old. The timeout may have
- * been freed by now.
+ * Trace and count the cancel of a timeout that was pending. @old: the state before the cancel. The
+ * timeout may have been freed by now, so only its address is used.
  */
 void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old)
 {
@@ -524,21 +538,21 @@ void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeo
 static void hwt_reclaim_soon(struct hwt_shard *shard)
 {
 	/*
-	 * The caller's state.cancel or push.add orders this read after the cancel, and the engine
-	 * clears @reclaim before it collects (reclaim.mb). So if @reclaim is set here, the pass
-	 * that clears it collects the timeout.
+	 * A barrier of the caller (state.cancel or push.add) orders this read after the cancel, and
+	 * the engine clears @reclaim before it collects (reclaim.mb). So if @reclaim is set here,
+	 * the pass that clears it collects the timeout, and no kick is needed.
 	 */
 	if (likely(READ_ONCE(shard->reclaim)))
 		return;
 	/*
-	 * The caller has disabled preemption until after the kick, because other CPUs that find
-	 * @reclaim set do not kick.
+	 * Preemption is disabled here: other CPUs that find @reclaim set do not kick, and rely on
+	 * this CPU to kick at once.
 	 */
 	WRITE_ONCE(shard->reclaim, true);
 	hwt_engine_kick(shard);
 }
 
-/* Cancel a timeout. Return its previous state. */
+/* Cancel a timeout. Return its previous state, less HWT_F_PENDING if nothing was cancelled. */
 static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 {
 	struct hwt_shard *shard;
@@ -551,14 +565,15 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 		return old & ~HWT_F_PENDING;
 	/*
 	 * Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and destroy.grace in
-	 * hwt_wheel_dispose(): a timeout that is claimed here has been pushed, and the engine
-	 * kicked, by the end of the grace period.
+	 * hwt_wheel_dispose(): a timeout that gets SUBMITTED here has been pushed, and the engine
+	 * kicked, by the end of the grace period. So the stop collects the timeout, and the kick
+	 * does not use a shard that was freed.
 	 */
 	rcu_read_lock_sched();
 	shard = timeout->shard;
 	/*
-	 * Read sleep_seq before the claim: if the engine goes to sleep between the claim and the
-	 * push, this CPU finds the number changed after the push, and kicks the engine.
+	 * Read sleep_seq before SUBMITTED is set: if the engine goes to sleep after that and before
+	 * the push, this CPU finds sleep_seq changed, and kicks the engine.
 	 */
 	seq = READ_ONCE(shard->sleep_seq);
 	claimed = hwt_cancel_claim(timeout, 0, &old);
@@ -597,9 +612,9 @@ EXPORT_SYMBOL_GPL(hwt_cancel);
  *
  * Any context; never waits.
  *
- * Return: at the instant of the cancel, HWT_WAS_PENDING if the timeout was pending, ored with
- * HWT_IS_RUNNING if a callback was executing. If HWT_IS_RUNNING is not set, the caller sees what
- * the last callback has written.
+ * Return: what the timeout was at the instant of the cancel: HWT_WAS_PENDING if it was pending,
+ * ored with HWT_IS_RUNNING if a callback of it was executing. If HWT_IS_RUNNING is not set, the
+ * caller sees what the last callback has written.
  */
 int hwt_try_cancel(struct hwt_timeout *timeout)
 {
@@ -610,8 +625,8 @@ int hwt_try_cancel(struct hwt_timeout *timeout)
 		return ret | HWT_IS_RUNNING;
 	/*
 	 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): a caller that finds
-	 * RUNNING cleared sees what the callback has written, even if the cancel has only read the
-	 * state.
+	 * RUNNING cleared sees what the callback has written, even if the timeout was not pending,
+	 * so that the cancel has only read the state.
 	 */
 	smp_acquire__after_ctrl_dep();
 	return ret;
@@ -622,15 +637,15 @@ EXPORT_SYMBOL_GPL(hwt_try_cancel);
  * hwt_reopen() - let a timeout that was shut down be scheduled again
  * @timeout: the timeout, for which hwt_shutdown_sync() has returned
  *
- * Any context. Undoes a shutdown, as enable_work() undoes disable_work(). Other CPUs may schedule
- * the timeout during this call, as they must not during hwt_timeout_init(): a call that comes too
- * early fails with -ESHUTDOWN.
+ * Any context. Undoes a shutdown, as enable_work() undoes disable_work(). Unlike
+ * hwt_timeout_init(), this is safe while other CPUs try to schedule the timeout: an attempt that
+ * comes before the reopening takes effect fails with -ESHUTDOWN.
  */
 void hwt_reopen(struct hwt_timeout *timeout)
 {
 	u64 old = hwt_timeout_state(timeout);
 
-	/* No barrier: the next call that schedules the timeout orders the caller's writes. */
+	/* No barrier: a call that schedules orders its caller's earlier writes, by state.arm. */
 	while (!hwt_state_change(timeout, &old, hwt_state_reopen(old)))
 		;
 }
@@ -670,9 +685,9 @@ EXPORT_SYMBOL_GPL(__hwt_timeout_init);
  * the present CPU, even if it was on another shard of the same wheel.
  *
  * When hwt_held() returns false, the ->release of the last hold may not have begun yet. So if the
- * timeout has a ->release, first call hwt_cancel_sync() or hwt_shutdown_sync(), which wait for it.
- * After the move, they do not wait for a ->release on the old wheel any more. The module parameter
- * "debug" reports a move that comes too early.
+ * timeout has a ->release, first call hwt_cancel_sync() or hwt_shutdown_sync(), which wait until
+ * the ->release has returned. After the timeout was moved, these functions do not wait any more for
+ * a ->release on the old wheel. The module parameter "debug" reports a move that comes too early.
  */
 void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
 {
@@ -697,8 +712,8 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 	const struct hwt_shard *shard = timeout->shard;
 
 	/*
-	 * hwt_periodic_begin() writes these members when the timeout fires. Before it has, they
-	 * have the values of the previous firing.
+	 * hwt_periodic_begin() writes @run after the timeout has fired and before its callback
+	 * begins. Until it has done so, @run has the values of the previous firing.
 	 */
 	if (READ_ONCE(periodic->run.mode) == HWT_MODE_FIXED_RATE)
 		return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
@@ -714,9 +729,9 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
  *
  * Return: the deadline on the wheel's clock, ns, rounded up to a tick (and moved within the slack);
  * U64_MAX if the timeout never fires; 0 if it is not pending. While the callback of a periodic
- * timeout executes, the next deadline; with HWT_MODE_FIXED_DELAY, this is one period from now. Only
- * the callback itself may rely on that: other contexts may get an earlier deadline as long as the
- * callback has not begun.
+ * timeout executes, this is the deadline of the next firing; with HWT_MODE_FIXED_DELAY, it is one
+ * period from now. Only the callback itself can rely on that: another context that asks before the
+ * callback has begun may get an earlier deadline.
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {

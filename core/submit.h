@@ -9,14 +9,16 @@
 #include "core/wheel.h"
 
 /*
- * Change a timeout's state from @old to @new. If the state is not @old any more, return false, with
- * the present state in @old. Success implies a full barrier, on which all callers rely. The barrier
- * comes after what a client has written before it schedules, after all accesses of a runner that
- * ends a hold, and before each caller's later reads of sleep_seq, wake_tick, @kicked and @reclaim.
+ * Change a timeout's state from *@old to @new, and return true. If the state is not *@old any more,
+ * store the present state in *@old, and return false.
+ *
+ * Success implies a full barrier, on which all callers rely. What a client wrote before it
+ * schedules, and what a runner did before it ends a hold, comes before the change. A caller's later
+ * reads of sleep_seq, wake_tick, @kicked and @reclaim come after the change.
  */
 static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 new)
 {
-	/* No barrier is named here, because each caller names its own. */
+	/* No barrier is named here: the comments of the callers name it and say what it orders. */
 	return atomic64_try_cmpxchg(&timeout->state, (s64 *)old, new);
 }
 

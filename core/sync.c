@@ -5,8 +5,8 @@
  *
  * hwt_cancel_sync() and hwt_shutdown_sync() do not wait for the engine. They take the shard's lock,
  * end the timeout's hold themselves, and wait only while a callback or ->release of that timeout is
- * executing. If the timeout is on a submission list, they first collect from that list. A stop ends
- * the holds of all timeouts in the same way (core/stop.c). hwt_wait(), hwt_wheel_flush() and
+ * executing. If the timeout is on a submission list, they first collect from that list. A stop
+ * (core/stop.c), too, ends the holds of timeouts itself. hwt_wait(), hwt_wheel_flush() and
  * hwt_wheel_barrier() also wait for callbacks that the engine or a worker has yet to begin.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -35,9 +35,9 @@
 /* -- Runners ------------------------------------------------------------- */
 
 /*
- * Return true if a runner is executing a callback or ->release of this timeout. Once a ->release
- * has begun, the memory may hold another timeout at the same address. So during a ->release, the
- * function must match, too.
+ * Return true if a runner is executing a callback or ->release of this timeout. A ->release may
+ * have freed its timeout, and another timeout may now be at the same address. So if the runner is
+ * executing a ->release, it must also be the ->release of this timeout.
  */
 static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
@@ -51,7 +51,9 @@ static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_tim
 {
 	struct hwt_runner *runner;
 
-	/* Without a ->release, RUNNING is enough: only a ->release executes without it. */
+	/*
+	 * Only a ->release executes while RUNNING is clear. If there is none, RUNNING alone tells.
+	 */
 	if (!timeout->ops->release)
 		return hwt_running(timeout);
 	list_for_each_entry(runner, &shard->runners, entry)
@@ -62,8 +64,9 @@ static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_tim
 
 /*
  * Return true if the calling task is in a callback or ->release of this timeout or, if @timeout is
- * NULL, of any timeout. Look at all runners, because two may be executing for the same timeout: one
- * its ->release, after the hold has ended, and the other a callback of the next hold.
+ * NULL, of any timeout of the shard. Look at all runners, because two of them may be executing
+ * functions of one timeout: the ->release of a hold that has ended, and a callback of the next
+ * hold.
  */
 static bool hwt_in_callback_of(struct hwt_shard *shard, const struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -77,7 +80,9 @@ static bool hwt_in_callback_of(struct hwt_shard *shard, const struct hwt_timeout
 	return false;
 }
 
-/* Return true if the calling task is in a callback of this wheel. Takes the locks of its shards. */
+/*
+ * Return true if the calling task is in a callback of this wheel. Takes each shard's lock in turn.
+ */
 bool hwt_in_callback(const struct hwt_wheel *wheel)
 {
 	struct hwt_shard *shard;
@@ -100,8 +105,8 @@ void hwt_runner_enter(struct hwt_shard *shard, struct hwt_runner *runner)
 }
 
 /*
- * Release the lock at the end of a call that kept the shard from being freed, and wake
- * hwt_wait_unused(). After this, the shard may be freed.
+ * Release the shard's lock as the last access of a call that has kept the shard from being freed.
+ * First wake hwt_wait_unused(), which waits until no such call is left before the shard is freed.
  */
 static void hwt_unlock_last(struct hwt_shard *shard)
 	__releases(&shard->lock)
@@ -125,7 +130,8 @@ void hwt_runner_leave(struct hwt_shard *shard, struct hwt_runner *runner)
 
 /*
  * Take the shard's lock, and keep the wheel from being freed until hwt_shard_leave(). For a call
- * that runs no callbacks, and so has no struct hwt_runner in the list.
+ * that runs no callbacks. A call that may run callbacks uses hwt_runner_enter() instead, which has
+ * the same effect.
  */
 static void hwt_shard_enter(struct hwt_shard *shard)
 	__acquires(&shard->lock)
@@ -160,14 +166,16 @@ void hwt_wheel_leave(struct hwt_wheel *wheel)
 void __hwt_wake(struct hwt_shard *shard, void *var)
 	__must_hold(&shard->lock)
 {
-	/* No barrier: waiters test their condition, and queue up, under the shard's lock. */
+	/*
+	 * No barrier: waiters test their condition, and enter the queue, under the lock held here.
+	 */
 	wake_up_var(var);
 }
 
 /*
  * Wait until hwt_wake() is called with @var, or until the time @until on CLOCK_MONOTONIC (NULL:
- * without a limit). If @state is TASK_INTERRUPTIBLE, a signal ends the wait too. The lock is
- * dropped meanwhile, so the caller must test its condition again.
+ * without a limit). If @state is TASK_INTERRUPTIBLE, a signal ends the wait, too. The shard's lock
+ * is dropped meanwhile, so the caller must test its condition again.
  */
 static void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktime_t *until)
 	__must_hold(&shard->lock)
@@ -177,9 +185,10 @@ static void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int stat
 
 	init_wait_var_entry(&wait, var, 0);
 	/*
-	 * Barrier wait.prepare, unpaired: the task is queued before it drops the lock, and misses
-	 * no wake-up. Not needed: the condition changes, and hwt_wake() is called, under this lock,
-	 * and so after the caller's test of the condition.
+	 * Barrier wait.prepare, unpaired: the task is in the queue before it drops the shard's
+	 * lock, so it misses no wake-up. Not needed: the condition changes, and hwt_wake() is
+	 * called, under this lock. So both come either before the caller has tested the condition,
+	 * or after this task is in the queue.
 	 */
 	prepare_to_wait(queue, &wait.wq_entry, state);
 	shard->waiters++;
@@ -196,7 +205,10 @@ static void hwt_wait_for(struct hwt_shard *shard, void *var)
 	hwt_wait_until(shard, var, TASK_UNINTERRUPTIBLE, NULL);
 }
 
-/* Wait until all calls with a number of at most @call (see struct hwt_runner) have returned. */
+/*
+ * Wait until no runner executes a call with a number up to @call. A shard numbers the calls of
+ * clients' functions in the order in which they begin (see struct hwt_runner).
+ */
 void hwt_wait_callbacks(struct hwt_shard *shard, u64 call)
 	__must_hold(&shard->lock)
 {
@@ -211,11 +223,14 @@ again:
 	}
 }
 
-/* Wait until all calls on a shard have returned. The shard is stopped, and no new call begins. */
+/*
+ * Wait until each task that did hwt_shard_enter() or hwt_runner_enter() has left the shard again.
+ * The shard is stopped and is about to be freed, so no further task enters it.
+ */
 void hwt_wait_unused(struct hwt_shard *shard)
 {
 	spin_lock(&shard->lock);
-	/* The engine stays in the list of runners until the shard is freed. */
+	/* The engine's own entry remains in the list of runners until the shard is freed. */
 	while (shard->callers || !list_is_singular(&shard->runners))
 		hwt_wait_for(shard, shard);
 	spin_unlock(&shard->lock);
@@ -225,7 +240,8 @@ void hwt_wait_unused(struct hwt_shard *shard)
 
 /*
  * Cancel a timeout. Also end its hold, unless a callback of it is executing, or another CPU has set
- * SUBMITTED and has yet to push the timeout. Return true if the timeout was pending.
+ * SUBMITTED and has yet to push the timeout. @set: HWT_F_SHUTDOWN to shut the timeout down, too, or
+ * 0. Return true if the timeout was pending.
  */
 static bool hwt_sync_try(struct hwt_shard *shard, struct hwt_runner *runner,
 			 struct hwt_timeout *timeout, u64 set)
@@ -260,8 +276,9 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	if (!(state & HWT_F_HELD))
 		return true;
 	/*
-	 * If the timeout is only SUBMITTED, wait a moment for the CPU that has yet to push it. If
-	 * not, it was scheduled again: the caller cancels it again at once.
+	 * If only SUBMITTED is set, another CPU has yet to push the timeout: wait a moment for that
+	 * CPU. If ARMED is set, the timeout was scheduled again: the caller cancels it again at
+	 * once.
 	 */
 	spin_unlock(&shard->lock);
 	if ((state & HWT_F_HELD) == HWT_F_SUBMITTED)
@@ -272,7 +289,7 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 
 /*
  * Do what hwt_cancel_sync() does or, if @set is HWT_F_SHUTDOWN, what hwt_shutdown_sync() does, but
- * do not warn of -EDEADLK.
+ * return -EDEADLK without a warning.
  */
 int hwt_sync(struct hwt_timeout *timeout, u64 set)
 {
@@ -292,7 +309,8 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	if (!(was & HWT_F_HELD) && !(set & ~was) && !timeout->ops->release) {
 		/*
 		 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): a caller
-		 * that finds the timeout not held sees what the last callback has written.
+		 * that finds the timeout not held sees what the last callback has written, although
+		 * this path takes no lock.
 		 */
 		smp_acquire__after_ctrl_dep();
 		return false;
@@ -312,8 +330,8 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 }
 
 /*
- * Do as hwt_sync(), and warn of -EDEADLK: a caller that takes this result for success may free a
- * timeout that is still held.
+ * Do the same as hwt_sync(), but log a warning before -EDEADLK is returned: a caller that takes
+ * this result for success may free a timeout that is still held.
  */
 static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 {
@@ -327,8 +345,8 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 
 /**
  * hwt_cancel_sync() - cancel, and wait until the timeout is no longer held
- * @timeout: the timeout; its memory must stay until this returns, so with reference counts the
- *           caller has a reference of its own
+ * @timeout: the timeout; its memory must remain valid until this returns, so a caller that uses
+ *           reference counts must have a reference of its own
  *
  * Process context, may sleep. Does not wait for callbacks of other timeouts. The timeout's
  * ->cancelled and ->release may run in the caller's context. On return, no callback or ->release of
@@ -339,13 +357,13 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
  * not wait for each other, even on a wheel without workers: this function, or a stop, may run one
  * of them in its caller's context while the engine runs the other.
  *
- * If a ->release has freed its timeout, and another timeout is now at the same address, this
- * function does not wait for that ->release when it is called for the new timeout, unless both have
- * the same ->release function.
+ * A ->release may have freed its timeout, and still be executing when another timeout is created at
+ * the same address. If this function is called for that other timeout, it waits for the ->release
+ * of the first one only if both have the same ->release function.
  *
- * Return: 1 if the timeout was pending, 0 if not. In one of the timeout's own callbacks: -EDEADLK,
- * of which hwt warns once. Then the timeout is cancelled, but may stay held until the callback has
- * returned.
+ * Return: 1 if the timeout was pending, 0 if not; -EDEADLK if the caller is in one of the timeout's
+ * own callbacks. In that case, the timeout is cancelled, but may stay held until the callback has
+ * returned, and hwt logs a warning, once.
  */
 int hwt_cancel_sync(struct hwt_timeout *timeout)
 {
@@ -355,12 +373,13 @@ EXPORT_SYMBOL_GPL(hwt_cancel_sync);
 
 /**
  * hwt_shutdown_sync() - cancel for good, and wait until the timeout is no longer held
- * @timeout: the timeout; as for hwt_cancel_sync()
+ * @timeout: the timeout; its memory must remain valid until this returns
  *
- * Process context, may sleep. As hwt_cancel_sync(), but each later call that schedules the timeout
- * fails with -ESHUTDOWN until hwt_reopen() is called, or the timeout is initialised again.
+ * Process context, may sleep. Does the same as hwt_cancel_sync(), and makes each later call that
+ * schedules the timeout fail with -ESHUTDOWN, until hwt_reopen() is called or the timeout is
+ * initialised again.
  *
- * Return: as hwt_cancel_sync().
+ * Return: the same as hwt_cancel_sync().
  */
 int hwt_shutdown_sync(struct hwt_timeout *timeout)
 {
@@ -393,22 +412,23 @@ static bool hwt_wait_deadlocks(const struct hwt_shard *shard)
 
 /**
  * hwt_wait() - wait until a timeout has run or been cancelled
- * @timeout: the timeout; its memory must stay until this returns
+ * @timeout: the timeout; its memory must remain valid until this returns
  * @max_ns:  maximum time to wait, ns; U64_MAX: no limit
  *
  * Process context, sleeps. Waits until the timeout is not pending, and its ->expire or ->cancelled
- * has returned. If the timeout is scheduled again meanwhile, the wait goes on; a periodic timeout
- * is waited for until it is cancelled. After hwt_cancel(), the wait ends only when the engine has
- * collected the timeout: within reclaim_ms, unless the engine is in a long callback, or frozen.
+ * has returned. If the timeout is scheduled again meanwhile, the wait goes on; the wait for a
+ * periodic timeout lasts until the timeout is cancelled. After hwt_cancel(), the wait ends only
+ * when the engine has collected the timeout. This takes up to reclaim_ms (a module parameter), or
+ * longer if the engine is in a long callback, or is frozen.
  *
- * On a wheel without workers, or with one worker, other callbacks of the shard may delay that of
- * this timeout, and so the end of the wait. So the caller must hold no lock that any of these
- * callbacks takes.
+ * On a wheel without workers, or with one worker, other callbacks of the shard may delay the
+ * callback of this timeout, and so prolong the wait. Therefore the caller must not hold a lock that
+ * any of these callbacks takes.
  *
  * Return: 1 if the timeout last fired; 0 if it was last cancelled or handed back, or was never
  * scheduled; -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came or, for a caller in a
- * callback of the wheel, if a stop of the wheel has begun; -EDEADLK in one of the timeout's own
- * callbacks, and in any callback on the only thread that could run the timeout.
+ * callback of the wheel, if a stop of the wheel has begun; -EDEADLK if the caller is in one of the
+ * timeout's own callbacks, or in any callback on the only thread that could run the timeout.
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
@@ -424,8 +444,9 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 	hwt_lockdep_sync(timeout);
 	inside = hwt_in_callback(shard->wheel);
 	/*
-	 * With at most one worker, any callback of the shard may delay this timeout, so the caller
-	 * waits for all of them. With several, another worker runs this timeout meanwhile.
+	 * With at most one worker, any callback of the shard may delay this timeout: tell lockdep
+	 * that the caller waits for all of them. With several workers, another one runs this
+	 * timeout meanwhile.
 	 */
 	if (!inside && shard->nr_workers <= 1)
 		hwt_lockdep_shard(shard);
@@ -438,16 +459,17 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 			break;
 		now = ktime_get_ns();
 		/*
-		 * In a callback, or if the timeout is on shard->owed, look again every reclaim_ms:
-		 * a wake-up may not come, because the engine is in a callback that waits as well,
-		 * or has collected the timeout already.
+		 * hwt_cancel() does not wake this task: the collection of the timeout does. In a
+		 * callback, or if the timeout is on shard->owed, look again every reclaim_ms: the
+		 * engine may be in a callback that waits, too, or have collected the timeout
+		 * already, so that no collection wakes this task.
 		 */
 		look_ns = inside || timeout->owed ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
 		/*
-		 * Once a stop has begun, only the stop serves the shard's timeouts, and before it
-		 * is complete, it waits for all callbacks of the wheel. So a caller in a callback
-		 * must not wait for this timeout.
+		 * Once a stop has begun, only the stop serves the shard's timeouts, and it waits
+		 * for all callbacks of the wheel. So a caller in a callback must not wait for this
+		 * timeout.
 		 */
 		stopping = inside && shard->stopping;
 		if (hwt_wait_deadlocks(shard))
@@ -469,10 +491,10 @@ EXPORT_SYMBOL_GPL(hwt_wait);
 
 /**
  * struct hwt_mark - a mark behind the timeouts that a flush or a barrier waits for
- * @timeout: entry in the due list or in shard->owed, linked as a timeout is; it has no callbacks,
- *           and is never called
+ * @timeout: entry in the due list or in shard->owed, linked by its @link like any timeout. It has
+ *           no callbacks, so a runner that takes it off the list calls nothing
  * @reached: true once a runner has removed the mark from its list
- * @call:    number of the last call that had begun when the mark was reached
+ * @call:    number of the last call of a client's function that had begun when the mark was reached
  *
  * Protected by the shard's lock.
  */
@@ -484,7 +506,10 @@ struct hwt_mark {
 
 const struct hwt_timeout_ops hwt_mark_ops = { };
 
-/* If a timeout that was just removed from its list is a mark, wake its waiter, and return true. */
+/*
+ * If an entry that was just removed from its list is not a timeout, but the mark of a flush or
+ * barrier, wake the task that waits for the mark, and return true.
+ */
 bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -499,8 +524,8 @@ bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
 }
 
 /*
- * Wait until a mark in a list is reached, and then until all callbacks that had begun by then have
- * returned.
+ * Wait until a runner has removed a mark from its list, and then until all callbacks that had begun
+ * by then have returned.
  */
 static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	__must_hold(&shard->lock)
@@ -515,8 +540,9 @@ static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 }
 
 /*
- * Collect all timeouts that were submitted before this call. Then wait until all entries that are
- * on shard->owed by now have been processed.
+ * Collect all timeouts that were submitted before this call. Then wait until runners have called
+ * the ->cancelled and ->release of all timeouts that are on shard->owed by then, and these calls
+ * have returned. Do not wait for timeouts that are appended to shard->owed later.
  */
 static void hwt_owed_wait(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -525,8 +551,8 @@ static void hwt_owed_wait(struct hwt_shard *shard)
 
 	hwt_collect_submitted(shard);
 	/*
-	 * When a stop is complete, no runner would reach the mark any more. While a stop is in
-	 * progress, the stop reaches it.
+	 * If a stop is complete, do not append a mark, which no runner would reach any more. While
+	 * a stop is in progress, the stop itself reaches the mark.
 	 */
 	if (shard->stopped)
 		return;
@@ -558,16 +584,16 @@ int hwt_shard_flush(struct hwt_shard *shard)
 	hwt_lockdep_shard(shard);
 	spin_lock(&shard->lock);
 	/*
-	 * Wait until all timeouts that were scheduled before are linked. Those that are RUNNING, or
-	 * on shard->owed, are linked only when their runner has finished with them.
+	 * Wait until all timeouts that were scheduled before this call are linked. Those that are
+	 * RUNNING, or on shard->owed, are linked only when a runner has finished with them.
 	 */
 	if (!shard->stopping)
 		hwt_owed_wait(shard);
 	while (!shard->stopping) {
 		if (hwt_clock_moved(shard)) {
 			/*
-			 * The wall clock was set: let the engine sort the timeouts anew first. It
-			 * then wakes this task.
+			 * The wall clock was set. Wait until the engine has sorted the timeouts
+			 * anew; it then wakes this task.
 			 */
 			hwt_engine_kick(shard);
 			hwt_wait_for(shard, shard);
@@ -580,7 +606,7 @@ int hwt_shard_flush(struct hwt_shard *shard)
 		hwt_buckets_insert(&shard->buckets, &mark.timeout);
 		hwt_mark_wait(shard, &mark);
 	}
-	/* A stop may have handed back due timeouts, which then have not fired. */
+	/* If a stop has begun, it may have handed back due timeouts, which then have not fired. */
 	if (shard->stopping)
 		ret = -ESHUTDOWN;
 	spin_unlock(&shard->lock);

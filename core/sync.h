@@ -12,8 +12,8 @@ void __hwt_wake(struct hwt_shard *shard, void *var);
 /**
  * hwt_wake() - wake the tasks that wait for a mark, a runner or the shard
  * @shard: the shard; its lock is held
- * @var:   the timeout in a mark that was reached, a runner whose call is over, or the shard; for
- *         hwt_wait(), the @link of the timeout
+ * @var:   the address by which the tasks wait: that of a mark's timeout, of a runner, or of the
+ *         shard; tasks in hwt_wait() wait by the address of the @link of their timeout
  */
 static inline void hwt_wake(struct hwt_shard *shard, void *var)
 {
@@ -33,7 +33,10 @@ static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout 
 	__hwt_wake(shard, &timeout->link);
 }
 
-/* The operations of all marks, by which a mark is told from a timeout; see struct hwt_mark. */
+/*
+ * The @ops of each mark (struct hwt_mark in core/sync.c), and of no timeout: by them, hwt_is_mark()
+ * tells a mark from a timeout.
+ */
 extern const struct hwt_timeout_ops hwt_mark_ops;
 
 static inline bool hwt_is_mark(const struct hwt_timeout *timeout)

@@ -35,15 +35,18 @@
 /*
  * Pin the calling thread to the shard's CPUs, unless CPU hotplug is in progress: the scheduler
  * might then choose a CPU that is going offline and is still in cpu_online_mask, and PREEMPT_RT
- * would warn in affine_move_task(). Only try the lock of CPU hotplug, because the task that holds
- * it may itself be waiting for this shard. If the trylock fails, leave the pinning to
- * hwt_engine_pin().
+ * would warn in affine_move_task(). Only try to take the lock of CPU hotplug, because the task that
+ * holds it may be waiting for a callback that this thread has to run. If the trylock fails,
+ * hwt_engine_pin() pins the thread later.
  */
 static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
 	int ret = -EBUSY;
 
-	/* A stop that begins after this check repeats its own move until the thread has ended. */
+	/*
+	 * Do not pin a thread that a stop has moved to another CPU. A stop that begins after this
+	 * check moves the thread again and again until the thread has ended.
+	 */
 	if (hwt_thread_ends(shard))
 		return;
 	if (cpus_read_trylock()) {
@@ -52,8 +55,9 @@ static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 	}
 	spin_lock(&shard->lock);
 	/*
-	 * If all of the shard's CPUs are offline, the error is not -EBUSY. Then hwt_cpu_online()
-	 * pins the thread when one of these CPUs comes online.
+	 * If all of the shard's CPUs are offline, set_cpus_allowed_ptr() does not return -EBUSY,
+	 * but another error. Then hwt_cpu_online() pins the thread when one of these CPUs comes
+	 * online.
 	 */
 	WRITE_ONCE(runner->unpinned, ret);
 	if (ret == -EBUSY)
@@ -75,8 +79,8 @@ static bool hwt_affinity_whole(const struct cpumask *mask)
 /*
  * Return true if the kernel has reset a thread's affinity to all CPUs. The kernel does so when the
  * thread's last CPU is about to go offline, even if that CPU then stays online, and when cpusets
- * change. Since 6.14, the kernel may leave out isolated CPUs. An affinity that leaves out any other
- * online CPU counts as an administrator's choice: return false, so that it is kept.
+ * change. Since Linux 6.14, the kernel may leave out isolated CPUs. If the affinity leaves out any
+ * other online CPU, an administrator has chosen it: return false, so that it is kept.
  */
 static bool hwt_thread_affinity_lost(const struct hwt_shard *shard, const struct task_struct *task)
 {
@@ -115,29 +119,34 @@ static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 		sched_set_fifo_low(current);
 	else if (shard->wheel->priority == HWT_PRIO_FIFO)
 		sched_set_fifo(current);
-	/* set_freezable() is not used: in a frozen system, it would not return for a stop. */
+	/*
+	 * Clear PF_NOFREEZE instead of calling set_freezable(), which in a frozen system returns
+	 * only after the thaw, so that a stop could not end the thread.
+	 */
 	if (shard->flags & HWT_FREEZABLE)
 		current->flags &= ~PF_NOFREEZE;
 	/*
-	 * Pin the thread as the last step: if another task never leaves the shard's CPUs, this
-	 * thread may not run any more once it is pinned.
+	 * Pin the thread as the last step: a real-time task that never sleeps may occupy the
+	 * shard's CPUs, and this thread may not run any more once it is pinned there.
 	 */
 	if (shard->pinned)
 		hwt_thread_pin(shard, runner);
 }
 
 /*
- * Sleep while the system is frozen, in a state that the freezer accepts. try_to_freeze() is not
- * used, because it would not return for a stop. Each sleep lasts one jiffy: since 6.7, the thaw
- * wakes a thread that sleeps in this way only if a wake-up came while the thread was frozen, and
- * the end of the jiffy is such a wake-up.
+ * Sleep while the system is frozen, in a state that the freezer accepts. Do not call
+ * try_to_freeze(): it returns only after the thaw, so a stop could not end the thread. Each sleep
+ * lasts one jiffy: since Linux 6.7, the thaw wakes a thread that sleeps in this way only if a
+ * wake-up came while the thread was frozen, and the end of the jiffy is such a wake-up.
  */
 static void hwt_thread_freeze(const struct hwt_shard *shard)
 {
 	while (hwt_frozen(shard) && !hwt_thread_ends(shard)) {
 		/*
-		 * Barrier freeze.state, pairs with kernel.wake in hwt_thread_wake_frozen(): this
-		 * thread sees shard->exiting, or the stop finds this thread asleep and wakes it.
+		 * Barrier freeze.state, pairs with kernel.wake in hwt_thread_wake_frozen(): a stop
+		 * sets shard->exiting and then wakes this thread. This thread sees shard->exiting
+		 * set below, and does not sleep, or the wake-up finds the state that is set here,
+		 * and ends the sleep.
 		 */
 		set_current_state(hwt_idle_state(shard));
 		if (hwt_frozen(shard) && !hwt_thread_ends(shard))
@@ -228,12 +237,16 @@ static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 static void hwt_worker_wait(struct hwt_shard *shard, struct hwt_worker *worker)
 	__must_hold(&shard->lock)
 {
-	/* Workers look for work and are woken under the lock, so they miss no wake-up. */
+	/*
+	 * This worker has looked for work under the shard's lock, and other contexts add work and
+	 * wake it under the same lock, so it misses no wake-up.
+	 */
 	list_add(&worker->idle, &shard->idle);
 	/*
 	 * Barrier worker.state, pairs with kernel.wake in hwt_thread_wake_frozen(), which does not
-	 * take the shard's lock: this thread sees shard->exiting, or the stop finds this thread
-	 * asleep and wakes it.
+	 * take the shard's lock: a stop sets shard->exiting and then wakes this thread. This thread
+	 * sees shard->exiting set below, and does not sleep, or the wake-up finds the state that is
+	 * set here, and ends the sleep.
 	 */
 	set_current_state(hwt_idle_state(shard));
 	spin_unlock(&shard->lock);
@@ -269,8 +282,8 @@ static int hwt_worker_thread(void *arg)
 			hwt_worker_wait(shard, worker);
 		} else if (++n % HWT_STEP == 0) {
 			/*
-			 * Drop the lock here: serving a timeout that was cancelled or pushed back
-			 * does not drop it.
+			 * Drop the lock now and then, because hwt_worker_serve() does not drop it
+			 * for a timeout that was cancelled or pushed back.
 			 */
 			hwt_runner_break(shard, &worker->runner);
 		}
@@ -384,8 +397,9 @@ static void hwt_threads_move_here(struct hwt_shard *shard)
 
 /*
  * Make the threads of a stopping shard leave their loops, and wait until all have completed
- * @exited. Move pinned threads to this CPU, because another task may never leave the shard's CPUs.
- * Repeat the move during the wait, because a thread may have been pinning itself meanwhile.
+ * @exited. Move pinned threads to this CPU: a real-time task that never sleeps may occupy the
+ * shard's CPUs, so that the threads could not run there, and could not end. Repeat the move during
+ * the wait, because a thread may have been pinning itself meanwhile.
  */
 static void hwt_threads_end(struct hwt_shard *shard)
 {
@@ -430,14 +444,14 @@ static void hwt_thread_repin(struct hwt_shard *shard, struct hwt_runner *runner)
 
 /*
  * Pin those threads of a pinned shard that could not pin themselves when they tried, or whose
- * affinity the kernel has reset. Called by the hotplug callback of one of the shard's CPUs, which
- * has come online, or with CPU hotplug locked out.
+ * affinity the kernel has reset. Called with CPU hotplug locked out, or by hwt_cpu_online() when
+ * one of the shard's CPUs has come online.
  */
 void hwt_threads_pin(struct hwt_shard *shard)
 {
 	unsigned int n;
 
-	/* A stop has moved the threads to another CPU, where they end: leave them there. */
+	/* If the threads are to end, a stop has moved them to another CPU: leave them there. */
 	if (hwt_thread_ends(shard))
 		return;
 	/* Clear the flag first: a thread that cannot pin itself from now on sets it again. */
@@ -467,9 +481,10 @@ static void hwt_attach_work(struct work_struct *work)
 
 	for (shard = attach->wheel->first_shard; shard; shard = shard->next) {
 		/*
-		 * Wait for the engine's first pass: before it, the thread pins itself, or sets
-		 * @unpinned to be pinned later, and neither must undo the move below. Do not wait
-		 * for long, because another task may never leave the shard's CPUs.
+		 * Wait for the engine's first pass: before it, the thread may still pin itself, or
+		 * set @unpinned to be pinned later, which would undo the move below. Limit the
+		 * wait, because a real-time task that never sleeps may keep the thread from
+		 * running.
 		 */
 		for (n = 0; shard->pinned && !READ_ONCE(shard->passes) && n < 1000; n++)
 			usleep_range(50, 100);
@@ -479,9 +494,8 @@ static void hwt_attach_work(struct work_struct *work)
 		if (attach->ret)
 			return;
 		/*
-		 * The move to a cpuset has changed the thread's affinity. CPUs that the client has
-		 * chosen take precedence over the cpuset, so set them again; CPUs that hwt itself
-		 * has chosen for the shard do not.
+		 * The move to a cpuset has changed the thread's affinity. If the client has chosen
+		 * the thread's CPUs, they take precedence over the cpuset: set them again.
 		 */
 		if (shard->wheel->own_cpus) {
 			cpus_read_lock();
@@ -494,7 +508,8 @@ static void hwt_attach_work(struct work_struct *work)
 /*
  * Move the engines' threads of a wheel, which has no workers, to the cgroups of the caller. A
  * kworker moves them for two reasons: the caller may lack the privilege to move a kernel thread
- * between cpusets, and its cgroup might throttle the caller while it holds the cgroups' locks.
+ * between cpusets, and the caller's cgroup might throttle the caller while it holds the locks of
+ * cgroups.
  */
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
 {

@@ -3,11 +3,12 @@
  * Tracepoints: the events hwt:* for perf, trace-cmd and bpftrace
  *
  * A disabled tracepoint is one no-op instruction. Ticks are converted to nanoseconds on the wheel's
- * clock; U64_MAX (-1) means never. An event has the name of the wheel, which other wheels may have
- * too, and the address of the timeout, where another timeout may be later.
+ * clock; U64_MAX (-1) means never. An event has the name of the wheel and the address of the
+ * timeout. Several wheels may have the same name, and once a timeout was freed, another one may be
+ * at its address.
  *
  * Events are recorded in any context, NMI included. A schedule or a cancel is reported after it has
- * happened. So another CPU may report that the timeout fires before its schedule is reported.
+ * taken effect. So another CPU may report that the timeout fires before its schedule is reported.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM hwt
@@ -24,11 +25,13 @@
 /*
  * hwt_schedule - a timeout was scheduled, or refused
  *
- * @expires: the requested deadline, rounded up to the tick, and moved within the slack. After
- * hwt_schedule_earlier(), the timeout may still have an earlier deadline. @ret: the result of the
- * call: HWT_WAS_PENDING (1) and HWT_WAS_HELD (2), ored, or an error. There is one event for each
- * call, and none when a periodic timeout is armed again after its callback. There is no event for
- * calls that return -EINVAL, nor for most HWT_SCHEDULE_UNLESS_PENDING calls that change nothing.
+ * @expires: the requested deadline, rounded up to the tick, and moved within the slack. (After
+ * hwt_schedule_earlier(), the timeout may still have an earlier deadline.) @ret: the result of the
+ * call: HWT_WAS_PENDING (1) and HWT_WAS_HELD (2), ored, or an error.
+ *
+ * There is one event for each call, and none when a periodic timeout is armed again after its
+ * callback. There is no event for a call that returns -EINVAL, nor for most calls with
+ * HWT_SCHEDULE_UNLESS_PENDING that change nothing.
  */
 TRACE_EVENT(hwt_schedule,
 	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
@@ -122,8 +125,8 @@ TRACE_EVENT(hwt_expire_exit,
  * hwt_wake - a wheel's thread goes on after a wait
  *
  * @expires: the planned end of the wait. @kicked: true if hwt_engine_kick() was called since the
- * last pass began: for an earlier timeout, a backlog, a cancel, a flush, or because the clock was
- * set. A stop wakes the thread without a kick.
+ * last pass began: for an earlier timeout, a backlog of submissions, a cancel or a flush, or
+ * because the clock was set. A stop wakes the thread without a kick.
  */
 TRACE_EVENT(hwt_wake,
 	    TP_PROTO(const struct hwt_shard *shard, u64 expires, bool kicked),

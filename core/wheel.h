@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Wheels, which clients know. A wheel consists of shards (core/shard.h).
+ * Wheels: the objects that clients create and use. A wheel consists of shards (core/shard.h).
  */
 #ifndef _HWT_CORE_WHEEL_H
 #define _HWT_CORE_WHEEL_H
@@ -22,8 +22,8 @@
 #define HWT_CREATOR_MAX		48
 
 /*
- * A wheel: the data that its shards have in common. Data that each schedule needs are copied into
- * each shard.
+ * A wheel: the data that its shards have in common. Each shard has copies of the data that every
+ * schedule needs.
  */
 struct hwt_wheel {
 	/* Constant once created. */
@@ -33,8 +33,9 @@ struct hwt_wheel {
 	unsigned int	priority;
 	bool			own_cpus;	/* the client has chosen the CPUs of the threads */
 	/*
-	 * Serializes stops. It is taken before all other locks of the core. A callback that a stop
-	 * calls may stop another wheel, so each wheel's mutex has a lockdep class of its own.
+	 * Serializes stops. Taken before all other locks of the core. Each wheel's mutex has a
+	 * lockdep class of its own: a callback that a stop calls may stop another wheel, and
+	 * lockdep would report a recursion if both mutexes had one class.
 	 */
 	struct mutex		stop_lock;
 	struct lock_class_key	stop_key;
@@ -47,7 +48,7 @@ struct hwt_wheel {
 	u64			number;		/* wheels are numbered in the order of creation */
 	struct dentry		*debugfs;	/* written before the creator's call returns */
 	bool			is_shared;
-	unsigned int		users;		/* core/debugfs.c reads it without the lock */
+	unsigned int		users;		/* references; also read without the lock */
 	struct list_head	shares;		/* references by module; @users is their sum */
 	struct work_struct	free_work;
 	char			name[HWT_NAME_MAX];
@@ -56,8 +57,8 @@ struct hwt_wheel {
 	char			owner_name[MODULE_NAME_LEN];
 
 	/*
-	 * Number of pending timeouts in all shards, counted only if there is a max_pending. Changed
-	 * in any context, without a lock.
+	 * Number of pending timeouts in all shards, counted only if the wheel has a max_pending.
+	 * Changed in any context, without a lock.
 	 */
 	atomic64_t		nr_pending ____cacheline_aligned_in_smp;
 };

@@ -29,8 +29,9 @@
 #include "device/user.h"
 
 /*
- * Number of entries that a walk handles before it releases the lock. It is small, because the
- * wheel's thread needs the lock for each timeout of the context that fires.
+ * Number of entries that a walk of a context's table handles before it releases the table's lock
+ * (entries.xa_lock). It is small, because the wheel's thread needs this lock for each timeout of
+ * the context that fires.
  */
 #define HWT_ENTRY_STEP		16
 
@@ -40,12 +41,15 @@ unsigned int hwt_max_timeouts = 1U << 20;
 module_param_named(max_timeouts, hwt_max_timeouts, uint, 0444);
 MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (1 to 1073741824, default 1048576)");
 
-/* Number of contexts that are not freed yet, also closed ones of which a wheel holds timeouts. */
+/*
+ * Number of contexts that are not freed yet. A closed context counts until its wheel has released
+ * all its timeouts.
+ */
 static atomic_t hwt_contexts = ATOMIC_INIT(0);
 
 /* -- References ---------------------------------------------------------- */
 
-/* Drop a reference to a context; the last one frees it. */
+/* Drop a reference to a context. If it was the last one, free the context. */
 void hwt_context_put(struct hwt_context *ctx)
 {
 	if (!refcount_dec_and_test(&ctx->refs))
@@ -57,8 +61,8 @@ void hwt_context_put(struct hwt_context *ctx)
 	kfree(ctx);
 	/*
 	 * Barrier put.contexts, pairs with exit.contexts and exit.wait in hwt_contexts_exit(): if
-	 * the task that unloads the module sees the count at 0, it sees this context freed. If the
-	 * task sees the count above 0, wake_up_var() sees the task wait, and wakes it.
+	 * the task that unloads the module sees hwt_contexts at 0, it sees this context freed. If
+	 * the task sees hwt_contexts above 0, wake_up_var() finds the task waiting, and wakes it.
 	 */
 	if (atomic_dec_and_test(&hwt_contexts))
 		wake_up_var(&hwt_contexts);
@@ -79,9 +83,9 @@ u32 hwt_context_max_timeouts(const struct hwt_context *ctx)
 /* -- Walks of the table -------------------------------------------------- */
 
 /*
- * Describe in @to up to @max entries, from slot *@cursor on, and set *@cursor to the slot after the
- * last of them. @max is at most HWT_ENTRY_STEP, since the lock is held throughout. Return the
- * number of entries described.
+ * Describe up to @max entries in @to, beginning with slot *@cursor, and set *@cursor to the slot
+ * after the last one described. @max is at most HWT_ENTRY_STEP, because entries.xa_lock is held
+ * throughout. Return the number of entries described.
  */
 static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 				struct hwt_list_entry *to, u32 max)
@@ -135,7 +139,10 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 	if (!step)
 		return -ENOMEM;
 	do {
-		/* Move list->cursor only after the entries are stored: a fault loses none. */
+		/*
+		 * Advance list->cursor only once the entries are stored, so that no entry is lost
+		 * if the store faults.
+		 */
 		cursor = list->cursor;
 		max = min_t(u32, list->count - total, HWT_ENTRY_STEP);
 		n = hwt_context_describe(ctx, &cursor, step, max);
@@ -154,9 +161,9 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 }
 
 /*
- * Call @fn for each entry with the lock held, and release the lock after every HWT_ENTRY_STEP
- * entries. @fn may remove the entry that it is given. Return the number of entries for which @fn
- * returned true.
+ * Call @fn for each entry of the table, with entries.xa_lock held. Release this lock after every
+ * HWT_ENTRY_STEP entries, so that other tasks get it. @fn may remove the entry that it is given.
+ * Return the number of entries for which @fn returned true.
  */
 static u64 hwt_context_walk(struct hwt_context *ctx,
 			    bool (*fn)(struct hwt_entry *entry))
@@ -183,7 +190,10 @@ static u64 hwt_context_walk(struct hwt_context *ctx,
 	return count;
 }
 
-/* Carry out HWT_IOC_STOP. Return the number of pending timeouts that this call has stopped. */
+/*
+ * Carry out HWT_IOC_STOP. Return the number of pending timeouts that this call has stopped: another
+ * call at the same time may stop some of them.
+ */
 u64 hwt_context_stop(struct hwt_context *ctx)
 {
 	u64 stopped;
@@ -193,16 +203,17 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	xa_unlock(&ctx->entries);
 	stopped = hwt_context_walk(ctx, hwt_entry_stop);
 	/*
-	 * This walk has visited all entries, so @stopped may be set even if another stop still
-	 * walks. The lock ensures that waiters are woken when no event is left: by
-	 * hwt_event_wake_end(), if that sees @stopped, else by the wake-up below.
+	 * All entries are stopped now, so @stopped may be set, even if another task still walks the
+	 * table for a stop of its own. Set it under the lock: a task that removes the last event
+	 * then sees @stopped and wakes the waiting tasks (hwt_event_wake_end()), or has removed the
+	 * event before the wake-up below.
 	 */
 	xa_lock(&ctx->entries);
 	/*
 	 * Barrier stop.stopped, pairs with poll.stopped in hwt_poll() and read.stopped in
 	 * hwt_read_iter() and hwt_rings_enough(): a task that sees @stopped finds all events. Not
-	 * needed: the last event was added under the lock, which this task has taken since. The
-	 * release marks the pair.
+	 * needed: each event was added under entries.xa_lock, which this task has taken since, so
+	 * the events come before this store. The release marks the pair.
 	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
@@ -270,15 +281,15 @@ u64 hwt_context_cancel_all(struct hwt_context *ctx)
 
 /*
  * Close a context: cancel all its timeouts, and destroy its wheel unless other contexts use the
- * wheel. Called when nothing keeps the file open any more, so no system call uses the context.
+ * wheel. Called when nothing keeps the file open any more, so no system call is using the context.
  */
 void hwt_context_close(struct hwt_context *ctx)
 {
 	hwt_show_remove(ctx);
 	hwt_context_walk(ctx, hwt_context_cancel_one);
 	/*
-	 * Destroying the table of keys waits for a work item. So do it here, and not in
-	 * hwt_context_put(), which a wheel's thread may call.
+	 * Destroy the hash table of keys here, not in hwt_context_put(): the destruction waits for
+	 * a work item, and a wheel's thread, which may put the last reference, must not wait.
 	 */
 	if (ctx->keyed)
 		rhashtable_destroy(&ctx->keys);
@@ -287,7 +298,10 @@ void hwt_context_close(struct hwt_context *ctx)
 	else
 		hwt_home_put(ctx->user, ctx->home);
 	hwt_event_free_clock_set(ctx->clock_set);
-	/* Nothing writes to the rings any more: all timeouts are cancelled, and no call is left. */
+	/*
+	 * Free the rings. All timeouts are cancelled, and no system call is using the context, so
+	 * nothing accesses the rings any more.
+	 */
 	hwt_rings_free(ctx->created_rings);
 	hwt_context_put(ctx);
 }
@@ -304,16 +318,17 @@ int __init hwt_contexts_init(void)
 }
 
 /*
- * Wait until all contexts are freed. No file is open, because an open file keeps the module loaded.
- * But a closed context is freed only after the wheel has released all timeouts of the context.
+ * Wait until all contexts are freed, before the module is unloaded. No file is open by now, because
+ * an open file keeps the module loaded. But a closed context is freed only after the wheel has
+ * released all timeouts of the context.
  */
 void hwt_contexts_exit(void)
 {
 	/*
 	 * Barrier exit.contexts, pairs with put.contexts in hwt_context_put(): if this task sees
-	 * the count at 0, it sees all contexts freed. Barrier exit.wait, pairs with put.contexts in
-	 * hwt_context_put(): this task sees the count at 0, or hwt_context_put() sees this task
-	 * wait.
+	 * hwt_contexts at 0, it sees all contexts freed. Barrier exit.wait, pairs with put.contexts
+	 * in hwt_context_put(): either this task sees hwt_contexts at 0, or hwt_context_put() finds
+	 * this task waiting, and wakes it.
 	 */
 	wait_var_event(&hwt_contexts, !atomic_read_acquire(&hwt_contexts));
 }

@@ -2,8 +2,8 @@
 /*
  * A context: an open file of /dev/hwt
  *
- * The device uses hwt.h, as any other client does, and a few functions of core/client.h.
- * hwt_uapi.h is the interface for programs. docs/design.md lists the files of the device.
+ * The code in device/ uses hwt.h, as any other kernel client of hwt does, and a few functions of
+ * core/client.h. Programs use hwt_uapi.h. docs/design.md lists the files of device/.
  */
 #ifndef _HWT_DEVICE_CONTEXT_H
 #define _HWT_DEVICE_CONTEXT_H
@@ -22,8 +22,8 @@
 #include "hwt_uapi.h"
 
 /*
- * Flags for memory that a program can ask for. The memory is charged to the caller's memory cgroup.
- * At the cgroup's limit the allocation fails, and no task is killed.
+ * Flags for allocations that a program can cause. The memory is charged to the memory cgroup of the
+ * calling task. If this cgroup is at its limit, the allocation fails, and no task is killed.
  */
 #define HWT_GFP_USER		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
@@ -43,48 +43,52 @@ struct hwt_wheel;
  * @debugfs:     the context's directory in debugfs, if @shown is true. Set when the file is opened.
  * @number:      the unique number of the context, which is the name of its directory in debugfs.
  *               Set when the file is opened.
- * @shown:       true if the context counts against its user's limit of directories in debugfs
- *               (HWT_SHOWN_MAX). Set when the file is opened.
+ * @shown:       true if the context counts against HWT_SHOWN_MAX, its user's limit of directories
+ *               in debugfs. Set when the file is opened.
  * @unlimited:   true if a private wheel of this context does not count against the user's limit
  *               of wheels. Constant.
- * @entries:     the table of the context's timeouts, indexed by slot. Without keys, the lower half
- *               of a timeout's id is its slot. The lock of this xarray (xa_lock; "the lock" below)
- *               protects the entries, and each member below whose description does not say
- *               otherwise.
- * @keyed:       true if ids are the program's keys (HWT_SETUP_KEYS). Changes at most once, when
- *               @fixed becomes true. May be read without the lock.
+ * @entries:     the table of the context's timeouts: an xarray of struct hwt_entry. The index of an
+ *               entry is its "slot"; without keys, the slot is the lower half of the timeout's id.
+ *               The xa_lock of this xarray ("the lock" below) protects the entries, and each member
+ *               below whose description does not say otherwise.
+ * @keyed:       true if the program chooses the ids, as keys (HWT_SETUP_KEYS). Changes at most
+ *               once, when @fixed becomes true. May be read without the lock.
  * @keys:        the hash table of the timeouts by their keys; used only if @keyed is true
- * @generation:  upper half of the latest id; 0 only before the first id. Not used with keys.
+ * @generation:  the upper half of the latest id, incremented for each new id, so that timeouts in
+ *               the same slot have different ids. 0 only before the first id. Not used with keys.
  * @fixed:       true once @wheel and @keyed can no longer change, because a timeout or rings were
  *               created, or HWT_IOC_SETUP has succeeded. May be read without the lock.
- * @private:     true if @wheel belongs to this context alone. Changes at most once, to true.
+ * @private:     true if @wheel is a private wheel, which no other context uses. Changes at most
+ *               once, to true.
  * @wheel:       the wheel of the context's timeouts: the wheel of @home, or a private one. Changes
  *               at most once, by HWT_IOC_SETUP, while there are no timeouts.
  * @shard:       the shard of @wheel on which all timeouts of the context are. Changes with @wheel.
- * @home:        the structure of the wheel that the context shares with other contexts of its
- *               user; NULL after HWT_IOC_SETUP has created a private wheel. Not protected by the
- *               lock: only the functions that open, set up and close a context use it.
+ * @home:        describes the wheel that the context shares with other contexts of its user; NULL
+ *               after HWT_IOC_SETUP has created a private wheel. Needs no lock: only the functions
+ *               that open, set up and close a context use it, and these do not run at the same
+ *               time.
  * @setup_lock:  serializes HWT_IOC_SETUP. Taken before the lock.
- * @walk_lock:   serializes walks of the table. A walk takes the lock again and again; because of
- *               @walk_lock, the wheel's thread contends with at most one walk. Taken before the
- *               lock.
+ * @walk_lock:   serializes walks of @entries. A walk takes the lock again and again; because of
+ *               @walk_lock, the wheel's thread contends for the lock with at most one walk. Taken
+ *               before the lock.
  * @clock:       the clock of @wheel, as a clockid_t. May be read without the lock.
  * @tick_ns:     the length of a tick of @wheel
- * @closing:     true once a stop of the context has begun: schedules and modifies fail
- * @stopped:     true once a stop is complete: no event will be added any more. May be read without
- *               the lock. A task that reads true by an acquire, which pairs with the store in
- *               hwt_context_stop(), finds all events afterwards.
- * @ready:       list of the entries that have an event, oldest event first. May be tested for
- *               emptiness without the lock.
+ * @closing:     true once HWT_IOC_STOP has begun: operations that schedule or modify a timeout fail
+ * @stopped:     true once HWT_IOC_STOP is complete: no event will be added any more. May be read
+ *               without the lock. hwt_context_stop() stores it with a release, so a task that reads
+ *               true with an acquire finds all events that were added.
+ * @ready:       list of the entries that have an unread event, oldest event first. May be tested
+ *               for emptiness without the lock.
  * @created_rings: the rings that HWT_IOC_RINGS has created, or NULL. Changes at most once.
  * @rings:       NULL until the program maps the rings, @created_rings from then on. With mapped
  *               rings, HWT_IOC_ENTER moves events to them, and read() fails. Changes at most once.
- *               May be read without the lock, by an acquire, which pairs with the release in
- *               hwt_rings_mmap(): the reader then sees initialised rings.
- * @clock_set:   the entry that has the event HWT_EVENT_CLOCK_SET, and is not in the table; NULL if
- *               the program did not ask for this event. Changes at most once, with @wheel.
+ *               May be read without the lock. hwt_rings_mmap() stores it with a release, so a task
+ *               that reads it with an acquire sees initialised rings.
+ * @clock_set:   the entry for the event HWT_EVENT_CLOCK_SET, which is not in @entries; NULL if the
+ *               program did not ask for this event. Changes at most once, with @wheel.
  * @stats:       the counters that HWT_IOC_STATS returns
- * @refs:        number of references: the open file has one, and each entry has one
+ * @refs:        number of references: one for the open file, and one for each entry until it is
+ *               freed
  * @wait:        queue of the tasks that wait in read(), poll() or HWT_IOC_ENTER
  */
 struct hwt_context {
@@ -104,8 +108,8 @@ struct hwt_context {
 	struct hwt_wheel	*wheel;
 	struct hwt_shard	*shard;
 	struct hwt_home		*home;
-	struct mutex		setup_lock;	/* taken before the lock */
-	struct mutex		walk_lock;	/* taken before the lock */
+	struct mutex		setup_lock;	/* taken before entries.xa_lock */
+	struct mutex		walk_lock;	/* taken before entries.xa_lock */
 	int			clock;
 	u64			tick_ns;
 	bool			closing;
@@ -120,8 +124,8 @@ struct hwt_context {
 };
 
 /*
- * Record, for HWT_IOC_STATS, the limit (HWT_LIMIT_) that refuses a timeout or a wheel. Return
- * -ENOSPC. Called with the lock held.
+ * Record the limit (HWT_LIMIT_) because of which a timeout or a wheel is refused; HWT_IOC_STATS
+ * returns it. Return -ENOSPC, for the caller to return. Called with entries.xa_lock held.
  */
 static inline int hwt_context_limited(struct hwt_context *ctx, u32 limit)
 {

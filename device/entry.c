@@ -26,7 +26,10 @@ static const struct hwt_timeout_ops hwt_entry_ops;
 
 /* -- References ---------------------------------------------------------- */
 
-/* Drop a reference to an entry. With the last one, free the entry and put its context. */
+/*
+ * Drop a reference to an entry. If it was the last one, free the entry, and drop the entry's
+ * reference to its context.
+ */
 void hwt_entry_put(struct hwt_entry *entry)
 {
 	struct hwt_context *ctx = entry->ctx;
@@ -42,7 +45,10 @@ void hwt_entry_put(struct hwt_entry *entry)
 
 /* -- Time ---------------------------------------------------------------- */
 
-/* Return the time of the tick for which an entry is armed, or was armed last; or HWT_NEVER. */
+/*
+ * Return the time of the tick for which an entry is armed or, if it is not armed now, was armed
+ * last. Return HWT_NEVER if the entry was armed for a deadline that never comes.
+ */
 static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 {
 	u64 tick = hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT;
@@ -51,12 +57,12 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 }
 
 /*
- * Return the deadline for which an entry is armed, or was armed last: ns on the wheel's clock, or
- * HWT_NEVER. Called with the lock held.
+ * Return the deadline for which an entry is armed or, if it is not armed now, was armed last: ns on
+ * the wheel's clock, or HWT_NEVER if it never comes. Called with entries.xa_lock held.
  *
- * A periodic timeout is armed again only when its callback has returned. While the callback
- * executes, return the deadline of this firing until hwt_entry_fire() has stored that deadline in
- * @due_ns, and the next deadline from then on.
+ * A periodic timeout is not armed while its callback executes. During the callback, return the
+ * deadline of this firing until hwt_entry_fire() has stored that deadline in entry->due_ns. From
+ * then on, return the next deadline.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
@@ -67,7 +73,7 @@ u64 hwt_entry_due(const struct hwt_entry *entry)
 
 /*
  * Return the time until an entry is due, ns: 0 if the deadline has passed or the timeout is not
- * pending, HWT_NEVER if the deadline never comes. Called with the lock held.
+ * pending, HWT_NEVER if the deadline never comes. Called with entries.xa_lock held.
  */
 u64 hwt_entry_remaining(const struct hwt_entry *entry)
 {
@@ -80,7 +86,10 @@ u64 hwt_entry_remaining(const struct hwt_entry *entry)
 	return due > now ? due - now : 0;
 }
 
-/* Fill in @to, the description of an entry for HWT_IOC_LIST. Called with the lock held. */
+/*
+ * Fill in @to, the description of an entry for HWT_IOC_LIST. @offset: the offset of the program's
+ * time namespace. Called with entries.xa_lock held.
+ */
 void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_entry *to, s64 offset)
 {
 	*to = (struct hwt_list_entry) {
@@ -101,7 +110,7 @@ static const struct rhashtable_params hwt_key_params = {
 	.key_len		= sizeof_field(struct hwt_entry, id),
 	.key_offset		= offsetof(struct hwt_entry, id),
 	.head_offset		= offsetof(struct hwt_entry, node),
-	/* Begin with the smallest possible table, because no cgroup is charged for the table. */
+	/* Begin with the smallest table, because no memory cgroup is charged for the table. */
 	.nelem_hint		= 3,
 	.automatic_shrinking	= true,
 };
@@ -125,8 +134,8 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 }
 
 /*
- * Allocate entries in bulk: at most as many as were handed out so far, so that at most half of all
- * entries stay unused. If the bulk allocation fails, the caller can still allocate a single entry.
+ * Allocate entries in bulk: at most as many as were handed out so far, so that at most half of the
+ * allocated entries stay unused. If this fails, the caller can still allocate a single entry.
  */
 static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
 {
@@ -149,7 +158,7 @@ static void *hwt_prealloc_take(struct hwt_prealloc *prealloc)
 			  kmem_cache_alloc(hwt_one_shot_cache, HWT_GFP_USER);
 }
 
-/* Free the memory of the entries that were not handed out. */
+/* Free the entries that were allocated in bulk and not handed out. */
 void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 {
 	if (prealloc->n)
@@ -157,8 +166,8 @@ void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 }
 
 /*
- * Allocate an entry, with one reference, for an operation that schedules. Use memory of @prealloc
- * if the timeout is a one-shot and @prealloc is not NULL. Return NULL if there is no memory.
+ * Allocate an entry, with one reference, for an operation that schedules a timeout. For a one-shot,
+ * use memory of @prealloc, unless @prealloc is NULL. Return NULL if there is no memory.
  */
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
 				  const struct hwt_op *op)
@@ -192,7 +201,7 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 		entry->overruns = 0;
 		entry->missed = 0;
 	}
-	/* There is no wheel yet: the functions that put the entry into the table set the shard. */
+	/* Set no wheel (NULL): the functions that put the entry into the table set the shard. */
 	hwt_timeout_init(&entry->timeout, NULL, &hwt_entry_ops);
 	return entry;
 }
@@ -210,9 +219,10 @@ static int hwt_entry_charge(struct hwt_context *ctx)
 }
 
 /*
- * Charge an entry to its context and its user, and give it a slot of the table. The lock may be
- * dropped meanwhile. If the call fails, the entry is not in the table, and the caller puts the
- * entry, which takes back the charge to the user.
+ * Count an entry against the limits of its context and its user, and give it a slot of the table.
+ * entries.xa_lock may be dropped meanwhile, because the table may need memory. Return 0 or a
+ * negative error. After an error, the entry is not in the table, and the caller puts the entry; so
+ * it no longer counts against the user's limit.
  */
 static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
@@ -230,7 +240,10 @@ static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u
 	return ret;
 }
 
-/* Complete the insertion of an entry that has a slot. HWT_IOC_SETUP fails from now on. */
+/*
+ * Complete the insertion of an entry that has a slot. Set @fixed, so that HWT_IOC_SETUP fails from
+ * now on: the entry relies on the context's wheel and keys.
+ */
 static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -240,8 +253,8 @@ static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put an entry into the table, and give it an id and a shard. The lock may be dropped meanwhile.
- * Return 0 or a negative error, after which the caller puts the entry.
+ * Put an entry into the table, and give it an id and a shard. entries.xa_lock may be dropped
+ * meanwhile. Return 0 or a negative error; after an error, the caller puts the entry.
  */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -251,7 +264,10 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 
 	if (ret)
 		return ret;
-	/* HWT_IOC_SETUP cannot have introduced keys or another wheel: the entry was counted. */
+	/*
+	 * The context still has no keys, although the lock may have been dropped: HWT_IOC_SETUP
+	 * fails as long as stats.timeouts counts this entry.
+	 */
 	if (!++ctx->generation)
 		ctx->generation = 1;
 	entry->id = (u64)ctx->generation << 32 | slot;
@@ -260,9 +276,9 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put @entry into the table and the hash table of keys, unless another entry has the key. The lock
- * may be dropped meanwhile. Return @entry, or the other entry that has the key, or an ERR_PTR(). If
- * the result is not @entry, the caller puts @entry.
+ * Put @entry into the table and the hash table of keys, unless another entry has the key.
+ * entries.xa_lock may be dropped meanwhile. Return @entry, or the other entry that has the key, or
+ * an ERR_PTR(). If the result is not @entry, the caller puts @entry.
  */
 struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -276,7 +292,10 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
 	ret = hwt_entry_reserve(ctx, entry, &slot);
 	if (ret)
 		return ERR_PTR(ret);
-	/* Look for the key again: a task may have inserted it while the lock was dropped. */
+	/*
+	 * Look for the key again, because another task may have inserted it while the lock was
+	 * dropped.
+	 */
 	entry->slot = slot;
 	old = rhashtable_lookup_get_insert_fast(&ctx->keys, &entry->node, hwt_key_params);
 	if (!old) {
@@ -285,7 +304,10 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
 	}
 	__xa_erase(&ctx->entries, slot);
 	ctx->stats.timeouts--;
-	/* Report a lack of memory, also if the hash table cannot grow now (-EBUSY or -E2BIG). */
+	/*
+	 * Report every failure as a lack of memory, also -EBUSY and -E2BIG, by which the hash table
+	 * says that it cannot grow now.
+	 */
 	return IS_ERR(old) ? ERR_PTR(-ENOMEM) : old;
 }
 
@@ -296,7 +318,8 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
  * @period_ns: the period, if the entry is periodic
  * @offset:    the result of hwt_context_offset()
  *
- * If a new hold begins, it gets a reference to the entry.
+ * A hold has a reference to the entry. If this call begins a new hold, the function gets that
+ * reference.
  *
  * Return: 0 or a negative error.
  */
@@ -321,7 +344,10 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 						 entry->mode) :
 			hwt_schedule_periodic(&entry->periodic, time_ns, period_ns,
 					      entry->mode);
-	/* Drop the reference if no new hold has begun: the table or the caller has another one. */
+	/*
+	 * If no new hold has begun, drop the reference again. It is not the last one, because the
+	 * table or the caller has another.
+	 */
 	if (ret < 0 || (ret & HWT_WAS_HELD))
 		refcount_dec(&entry->refs);
 	if (ret == -EAGAIN)
@@ -366,8 +392,8 @@ int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, u64 perio
 }
 
 /*
- * Withdraw the event of an entry that was removed from the table, complete its command of io_uring,
- * and drop the table's reference. The entry may be freed.
+ * Finish an entry that was removed from the table: withdraw its event, complete its command of
+ * io_uring, and drop the table's reference. The entry may be freed.
  */
 static void hwt_entry_end(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -398,8 +424,9 @@ void hwt_entry_remove(struct hwt_entry *entry)
 }
 
 /*
- * Cancel a pending timeout because of a stop, and report the stop by an event (unless an event is
- * unread), or by completing its command of io_uring. Return true if the timeout was pending.
+ * Stop a timeout, because its context is stopped: if the timeout is pending, cancel it. Then
+ * complete its command of io_uring or, if it has none, add an event, unless an earlier event is
+ * unread. Return true if the timeout was pending.
  */
 bool hwt_entry_stop(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -422,7 +449,7 @@ bool hwt_entry_stop(struct hwt_entry *entry)
 	return true;
 }
 
-/* Cancel the timeout of an entry, and end its id. The entry may be freed. */
+/* Cancel the timeout of an entry, and remove the entry from the table. The entry may be freed. */
 void hwt_entry_cancel(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -434,8 +461,8 @@ void hwt_entry_cancel(struct hwt_entry *entry)
 }
 
 /*
- * Replace @old by @entry, which has the same key: arm @entry, and cancel @old. Return 0, or a
- * negative error: then @old has not changed, and the caller puts @entry.
+ * Replace @old in the table by @entry, which has the same key: cancel @old, and arm @entry. Return
+ * 0 or a negative error. After an error, @old is unchanged, and the caller puts @entry.
  */
 int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const struct hwt_op *op,
 		      s64 offset)
@@ -451,8 +478,9 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const stru
 	entry->charged = true;
 	hwt_timeout_set_shard(&entry->timeout, ctx->shard);
 	/*
-	 * If @old was pending, this cancel leaves its place within max_pending to @entry, so that
-	 * arming @entry succeeds. If arming fails, @old was not pending and has not changed.
+	 * If @old is pending, this makes room for @entry within the limit max_pending, so arming
+	 * @entry cannot fail. If arming @entry fails, @old was not pending, and hwt_cancel() has
+	 * changed nothing.
 	 */
 	hwt_cancel(&old->timeout);
 	ret = hwt_entry_arm(entry, op, op->period_ns, offset);
@@ -471,7 +499,10 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const stru
 
 /* -- Callbacks ----------------------------------------------------------- */
 
-/* Handle the firing of an entry. Return true if an event was added to the context's list. */
+/*
+ * Handle the firing of an entry. Return true if an event was added to the context's list, so that
+ * the caller has to wake readers.
+ */
 static bool hwt_entry_fire(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -481,7 +512,7 @@ static bool hwt_entry_fire(struct hwt_entry *entry)
 	ctx->stats.expired++;
 	if (entry->uring) {
 		hwt_uring_end(entry, 0);
-		/* The entry is not freed here: the hold keeps a reference until the release. */
+		/* The entry is not freed yet: the hold has a reference until ->release. */
 		hwt_entry_remove(entry);
 		return false;
 	}
@@ -512,8 +543,8 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 
 	xa_lock(&ctx->entries);
 	/*
-	 * Ignore the firing if another operation has taken the lock first: a cancel or a stop has
-	 * set @final, and a modify has armed the timeout again.
+	 * Ignore the firing if another operation took the lock before this callback: a cancel or a
+	 * stop, which has set @final, or a modify, which has armed the timeout again.
 	 */
 	if (!entry->final && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);

@@ -8,10 +8,10 @@
  *   the wheel             while the timeout is held (hwt.h defines a hold)
  *   the list of events    while the entry has an unread event
  *
- * The table and the hold have a reference to the entry each. All operations on an entry, firing
- * included, run under the lock of the context's table ("the lock" below), so that system calls and
- * the wheel's thread agree on the order of the operations. The lock is a plain spinlock, because
- * system calls and the wheel's thread run in process context.
+ * The table has a reference to the entry, and so has the hold. All operations on an entry, firing
+ * included, run under the lock of the context's table (entries.xa_lock), so that system calls and
+ * the wheel's thread agree on the order of the operations. Both run in process context, so taking
+ * the lock disables neither interrupts nor bottom halves.
  */
 #ifndef _HWT_DEVICE_ENTRY_H
 #define _HWT_DEVICE_ENTRY_H
@@ -42,28 +42,30 @@ struct io_uring_cmd;
  * @fired_ns:  the time that the event reports: the time of the latest firing, or of the stop
  * @cmd:       if @uring is true, the command of io_uring that the entry owns; NULL once the command
  *             was detached from the entry
- * @refs:      number of references: the table has one while the entry is in it (before, the call
- *             that creates the entry has it), and the hold has one while the timeout is held
+ * @refs:      number of references. The table has one while the entry is in it; before that, the
+ *             call that creates the entry owns this reference. The hold has one while the timeout
+ *             is held.
  * @slot:      the index in the table, in a context with keys. Without keys, the lower half of @id
  *             is the index.
  * @mode:      the mode of the timeout (HWT_MODE_)
  * @kind:      the kind of the event (HWT_EVENT_)
- * @final:     true once no event will be added any more, because a one-shot has fired, or the
- *             timeout was stopped or cancelled
- * @charged:   true if the entry counts against its user's limit, until it is freed. Constant once
- *             the entry is in the table.
+ * @final:     true if the timeout will not fire any more, because a one-shot has fired, or the
+ *             timeout was stopped or cancelled. A modify sets it to false again.
+ * @charged:   true if the entry counts against max_user_timeouts, the limit of its user. It counts
+ *             until it is freed. Constant once the entry is in the table.
  * @uring:     true if the timeout completes a command of io_uring instead of having an event. Set
- *             under the lock together with the first arming; constant afterwards.
- * @timeout:   the timeout of a one-shot. The memory of a one-shot's entry ends with this member.
+ *             when the timeout is first armed; constant afterwards.
+ * @timeout:   the timeout of a one-shot. The memory allocated for the entry of a one-shot ends with
+ *             this member.
  * @periodic:  the timeout of a periodic entry. It begins with a struct hwt_timeout, so @timeout may
  *             be used for it, too.
  * @period_ns: the period
- * @overruns:  the overruns that the event reports: periods without an event of their own
- * @missed:    sum of the overruns in events that were read since the timeout was created or last
- *             modified
+ * @overruns:  the overruns that the event reports: number of periods without an event of their own
+ * @missed:    sum of the overruns in the events that were read since the timeout was created or
+ *             last modified
  *
- * All members but @refs, @timeout and @periodic are constant or protected by the lock. On 64-bit
- * machines the entry of a one-shot takes two cache lines, the second of which is @timeout.
+ * All members but @refs, @timeout and @periodic are constant or protected by entries.xa_lock. On
+ * 64-bit machines the entry of a one-shot takes two cache lines, the second of which is @timeout.
  */
 struct hwt_entry {
 	struct hwt_context	*ctx;
@@ -98,9 +100,10 @@ struct hwt_entry {
 
 /**
  * struct hwt_prealloc - memory for entries of one-shots, allocated in bulk for several operations
- * @ahead:   maximum number of entries that the present operation and later ones will need; the
+ * @ahead:   maximum number of entries that the present operation and those after it will need; the
  *           caller sets it before each operation
- * @taken:   number of entries handed out since the last bulk allocation that failed
+ * @taken:   number of entries handed out since the last bulk allocation that failed; limits the
+ *           size of the next bulk allocation
  * @n:       number of entries in @entries
  * @entries: the memory of entries that were not handed out yet
  *
@@ -124,20 +127,26 @@ static inline bool hwt_entry_has_event(const struct hwt_entry *entry)
 	return !list_empty(&entry->ready);
 }
 
-/* Return the data of the program for a timeout; with keys, return the key. */
+/* Return the data that the program has given to a timeout; with keys, return the key. */
 static inline u64 hwt_entry_user_data(const struct hwt_entry *entry)
 {
 	return entry->ctx->keyed ? entry->id : entry->user_data;
 }
 
-/* Set @final, and count a pending timeout as not pending any more. Called with the lock held. */
+/*
+ * Set @final: the timeout will not fire any more, unless it is modified. If it counted as pending,
+ * do not count it any more. Called with entries.xa_lock held.
+ */
 static inline void hwt_entry_set_final(struct hwt_entry *entry)
 {
 	entry->ctx->stats.pending -= !entry->final;
 	entry->final = true;
 }
 
-/* Return the HWT_STATE_ bits, not 0 if the entry is in the table. Called with the lock held. */
+/*
+ * Return the HWT_STATE_ bits. The result is not 0 for an entry in the table, which is pending or
+ * has an event. Called with entries.xa_lock held.
+ */
 static inline u32 hwt_entry_state(const struct hwt_entry *entry)
 {
 	return (entry->final ? 0 : HWT_STATE_PENDING) |
@@ -149,7 +158,10 @@ static inline u64 hwt_entry_period(const struct hwt_entry *entry)
 	return hwt_entry_periodic(entry) ? entry->period_ns : 0;
 }
 
-/* Return the overruns of all events, read and unread. Called with the lock held. */
+/*
+ * Return the number of overruns in all events, read and unread, since the timeout was created or
+ * last modified. Called with entries.xa_lock held.
+ */
 static inline u64 hwt_entry_overruns(const struct hwt_entry *entry)
 {
 	return hwt_entry_periodic(entry) ? entry->missed + entry->overruns : 0;

@@ -13,7 +13,10 @@
 #include "device/ring.h"
 #include "device/time.h"
 
-/* Add an event of @kind (HWT_EVENT_) to an entry without event. Times are on the wheel's clock. */
+/*
+ * Queue an event of @kind (HWT_EVENT_) for an entry that has no event. @due_ns: the deadline;
+ * @now_ns: the present time; both on the wheel's clock.
+ */
 void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -28,7 +31,7 @@ void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 		hwt_rings_tell(ctx);
 }
 
-/* Remove the event of an entry, if the entry has one: the event was read or is withdrawn. */
+/* Remove the event of an entry, if it has one, because the event was read or is withdrawn. */
 void hwt_event_drop(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -56,8 +59,8 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 }
 
 /*
- * Remove an event that was given to the program. If no further event of the entry can follow, the
- * id ends, and the entry may be freed.
+ * Remove the event of an entry after the event was copied to the program. If the entry can have no
+ * further event, also remove the entry from the table: its id ends, and it may be freed.
  */
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -70,19 +73,20 @@ void hwt_event_taken(struct hwt_entry *entry)
 		return;
 	}
 	hwt_event_drop(entry);
-	/* After a stop, only HWT_EVENT_CLOCK_SET gets here: all other events end their ids. */
+	/* After a stop, only HWT_EVENT_CLOCK_SET gets here: all other entries are @final. */
 	hwt_event_wake_end(ctx);
 }
 
-/* Wake the tasks that wait for events of a context. Called without the lock. */
+/* Wake the tasks that wait for events of a context. Called without entries.xa_lock. */
 void hwt_event_wake(struct hwt_context *ctx)
 {
 	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
 }
 
 /*
- * After a stop, wake the waiting tasks if no event is left. A poller that waits for the end of the
- * file was woken for the events before, and looks for the end only after another wake-up.
+ * If a context is stopped and no event is left, wake the waiting tasks, because they have reached
+ * the end of the file. hwt_poll() reports EPOLLHUP only now, and a task that polls calls it again
+ * only after another wake-up.
  */
 void hwt_event_wake_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -95,8 +99,9 @@ void hwt_event_wake_end(struct hwt_context *ctx)
 /* -- HWT_EVENT_CLOCK_SET ------------------------------------------------- */
 
 /*
- * Add HWT_EVENT_CLOCK_SET, or update the unread one, after the clock was set. The private wheel of
- * a context calls this function. @jump_ns: by how much the clock was set; @arg: the event's entry.
+ * Called by the private wheel of a context after its clock was set. Add the event
+ * HWT_EVENT_CLOCK_SET or, if it is unread, update it. @jump_ns: by how much the clock was set;
+ * @arg: the entry of this event.
  */
 void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
@@ -107,12 +112,18 @@ void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 
 	xa_lock(&ctx->entries);
 	if (hwt_entry_has_event(entry)) {
-		/* Set @due_ns to what the clock would show now without any of the jumps. */
+		/*
+		 * Set @due_ns to the time that the clock would show now without any of the changes
+		 * that this event reports.
+		 */
 		entry->due_ns += now - jump_ns - entry->fired_ns;
 		entry->fired_ns = now;
 		entry->overruns++;
 	} else if (!ctx->closing && ctx->clock_set == entry) {
-		/* HWT_IOC_SETUP has succeeded, because only then the context gets the entry. */
+		/*
+		 * The context has this entry, so HWT_IOC_SETUP has succeeded. Before that, the
+		 * wheel may call this function, but the context does not want the event yet.
+		 */
 		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now - jump_ns, now);
 		wake = true;
 	}
@@ -122,8 +133,8 @@ void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 }
 
 /*
- * Free the entry of HWT_EVENT_CLOCK_SET, which may be NULL. No wheel calls hwt_event_clock_set()
- * with this entry any more.
+ * Free the entry of HWT_EVENT_CLOCK_SET; @entry may be NULL. Called when no wheel will call
+ * hwt_event_clock_set() with this entry any more.
  */
 void hwt_event_free_clock_set(struct hwt_entry *entry)
 {
@@ -144,11 +155,12 @@ static bool hwt_event_readable(const struct hwt_context *ctx)
 }
 
 /*
- * Copy the first event to the reader, and remove it. The lock is held from the copy to the removal,
- * so that no copied event is withdrawn, and page faults are disabled under the lock. An event that
- * could not be copied completely is not removed.
+ * Copy the first event to the reader, and remove it from the list. entries.xa_lock is held from the
+ * copy to the removal, so no other task can withdraw the event in between. Page faults are disabled
+ * meanwhile, because a spinlock is held. If the copy fails, the event stays in the list.
  *
- * Return 1 if an event was moved, 0 if there is none for readers, or -EFAULT.
+ * Return 1 if an event was moved; 0 if there is no event, or if rings are mapped, which then get
+ * the events; -EFAULT if the copy has failed.
  */
 static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offset)
 {
@@ -159,7 +171,7 @@ static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offs
 
 	xa_lock(&ctx->entries);
 	entry = list_first_entry_or_null(&ctx->ready, struct hwt_entry, ready);
-	/* With mapped rings, events wait for HWT_IOC_ENTER, and not for readers. */
+	/* With mapped rings, only HWT_IOC_ENTER takes events from the list. */
 	if (!entry || ctx->rings)
 		goto out;
 	hwt_event_fill(entry, &event, offset);
@@ -182,8 +194,8 @@ out:
 #define HWT_READ_STEP	(64 * sizeof(struct hwt_event))
 
 /*
- * Move events to the reader until none is left or the reader's buffer is full. Return the number of
- * bytes, or -EFAULT if no event could be copied.
+ * Move events to the reader until none is left, the reader's buffer is full, or a signal comes.
+ * Return the number of bytes, or -EFAULT if no event could be copied.
  */
 static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 {
@@ -201,14 +213,18 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 			faults = 0;
 		} else if (++faults == 8 ||
 			   fault_in_iov_iter_writeable(to, sizeof(struct hwt_event))) {
-			/* Give up: a page that is present may still refuse writes (memory tags). */
+			/*
+			 * Give up. The limit of 8 faults in a row is for pages that are present,
+			 * but refuse writes (because of memory tags): the copy to them fails again
+			 * and again.
+			 */
 			return total ?: -EFAULT;
 		}
 		cond_resched();
 		/*
 		 * Look for a signal, because the buffer may have room for millions of events. Look
 		 * only after every 64 events: task work of io_uring makes signal_pending() true as
-		 * well, and must not end each call after one event.
+		 * well, and must not end each call after a single event.
 		 */
 		if (total && !(total % HWT_READ_STEP) && signal_pending(current))
 			break;
@@ -233,14 +249,17 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		/*
 		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): a reader
 		 * that sees @stopped finds all events below. Not needed: the stop sets @stopped
-		 * under the lock, which hwt_event_read() takes afterwards. The acquire marks the
-		 * pair.
+		 * under entries.xa_lock, which hwt_event_read() takes afterwards. The acquire marks
+		 * the pair.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_event_read(ctx, to);
 		if (ret)
 			return ret;
-		/* The context is stopped, and no event is left, or rings have just been mapped. */
+		/*
+		 * No event was read. If the context is stopped, either no event is left, or rings
+		 * have just been mapped.
+		 */
 		if (stopped)
 			return READ_ONCE(ctx->rings) ? -EBUSY : 0;
 		if ((file->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT))
@@ -257,15 +276,16 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	bool stopped;
 
 	/*
-	 * Either this task sees a new event below, or hwt_event_wake() finds this task in the wait
-	 * queue. The lock of the wait queue ensures that, and no further barrier is needed
-	 * (tests/verify/litmus/poll-wake).
+	 * When an event is added, either this task sees the event below, or hwt_event_wake() finds
+	 * this task in the wait queue. The lock of the wait queue ensures this, so no further
+	 * barrier is needed (tests/verify/litmus/poll-wake).
 	 */
 	poll_wait(file, &ctx->wait, wait);
 	/*
 	 * Barrier poll.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
-	 * @stopped also sees all events that were added before, in the list or the ring, although
-	 * it takes no lock below.
+	 * @stopped also sees all events that were added before, in the list or the ring. Without
+	 * this, the task could report the end of the file although events are left: it takes no
+	 * lock below.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx))

@@ -2,9 +2,9 @@
 /*
  * /dev/hwt: the operations of programs
  *
- * Each operation is a struct hwt_op, made from the arguments of an ioctl, an entry of a ring or a
- * command of io_uring. It is a copy that the program cannot change; for rings, hwt_op_run_sized()
- * makes this copy.
+ * Each operation is a struct hwt_op, which is made from the arguments of an ioctl, an entry of a
+ * ring or a command of io_uring. The functions here get a copy of it that the program cannot
+ * change; for an entry of a ring, hwt_op_run_sized() makes this copy.
  */
 #include <linux/compiler.h>
 #include <linux/err.h>
@@ -41,8 +41,9 @@ static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 }
 
 /*
- * Arm an entry that was just inserted, and make it the owner of @cmd, which may be NULL. Return 0,
- * or a negative error after which the entry is removed: -ESHUTDOWN if a stop has begun meanwhile.
+ * Arm an entry that was just inserted into the table, and make it the owner of @cmd, which may be
+ * NULL. Return 0 or a negative error: -ESHUTDOWN if a stop of the context has begun. After an
+ * error, the entry is removed from the table.
  */
 static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 		      struct io_uring_cmd *cmd)
@@ -52,7 +53,10 @@ static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 					hwt_entry_arm(entry, op, op->period_ns, offset);
 
 	if (ret) {
-		/* The caller puts the entry after an error, so it needs a reference of its own. */
+		/*
+		 * The removal drops the table's reference, and the caller puts the entry after an
+		 * error, too. So get another reference first.
+		 */
 		refcount_inc(&entry->refs);
 		hwt_entry_remove(entry);
 	} else if (cmd) {
@@ -62,8 +66,9 @@ static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 }
 
 /*
- * Finish an operation that was to schedule @entry and returns @ret. Unless @ret is 0, the operation
- * has failed, or has moved another entry: then put @entry, which is not needed.
+ * Finish an operation that was to schedule @entry, a new entry. @ret: the result of the operation.
+ * If @ret is not 0, the operation has failed, or has moved an existing timeout instead: then put
+ * @entry, which is not needed.
  */
 static void hwt_op_scheduled(struct hwt_context *ctx, struct hwt_entry *entry, int ret)
 	__must_hold(&ctx->entries.xa_lock)
@@ -75,7 +80,7 @@ static void hwt_op_scheduled(struct hwt_context *ctx, struct hwt_entry *entry, i
 	hwt_op_count_rejected(ctx, ret);
 }
 
-/* Schedule a new timeout in a context without keys: the kernel chooses the id. */
+/* Schedule a new timeout in a context without keys, where the kernel chooses the id. */
 static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 			       struct hwt_prealloc *prealloc)
 {
@@ -100,9 +105,9 @@ static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 o
 }
 
 /*
- * Move the timeout that has the key of @op, if its mode is that of @op. Nothing is allocated, so a
- * move works at the limit of a memory cgroup, too. Return true if such a timeout exists: *@ret is
- * the result of the operation, which may be an error. Return false if no such timeout exists.
+ * Move the timeout whose key is op->id, if it has the mode op->mode. Return true if there is such a
+ * timeout, and set *@ret to the result of the move, which may be an error. Return false if there is
+ * none. A move allocates nothing, so it also works at the limit of a memory cgroup.
  */
 static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 offset, int *ret)
 {
@@ -121,9 +126,10 @@ static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 of
 }
 
 /*
- * Schedule @entry as the timeout of its key. If another timeout has the key, move that timeout, or
- * replace it by @entry if the modes differ; but with @cmd, fail with -EEXIST. Return 0 if @entry
- * was armed, the previous HWT_STATE_ bits of the timeout that was moved, or a negative error.
+ * Schedule @entry as the timeout of its key. If another timeout has the key, move that timeout or,
+ * if it has another mode, replace it by @entry; but fail with -EEXIST if @cmd is not NULL. Return 0
+ * if @entry was armed, the previous HWT_STATE_ bits of a timeout that was moved, or a negative
+ * error.
  */
 static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
 				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
@@ -144,7 +150,7 @@ static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entr
 				       hwt_entry_replace(old, entry, op, offset);
 }
 
-/* Schedule the timeout of a key: move the timeout that has the key, or create a timeout. */
+/* Schedule the timeout of a key: move the timeout that has the key, or create one. */
 static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 			       struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
 {
@@ -168,8 +174,9 @@ static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 o
  * @ctx:      the context
  * @op:       the operation; without keys, the new id is stored in it
  * @offset:   the result of hwt_context_offset()
- * @prealloc: memory of entries that was allocated in advance, or NULL
- * @cmd:      a command of io_uring, which the timeout completes instead of having events; or NULL
+ * @prealloc: memory for entries that was allocated in advance, or NULL
+ * @cmd:      a command of io_uring, or NULL. The new timeout completes the command instead of
+ *            having events
  *
  * Return: 0 if a new timeout was created, which then owns @cmd; the previous HWT_STATE_ bits of the
  * timeout if a timeout was moved; or a negative error.
@@ -195,14 +202,14 @@ static int hwt_op_modify_entry(struct hwt_entry *entry, const struct hwt_op *op,
 {
 	u64 period_ns = op->period_ns ?: hwt_entry_period(entry);
 
-	/* With keys, an entry has no @user_data: the same memory is used for @node. */
+	/* With keys, an entry has no user data: its hash node uses that memory. */
 	if (((op->flags & HWT_ARM_USER_DATA) && entry->ctx->keyed) ||
 	    !hwt_op_times_valid(entry->mode, period_ns, op->slack_ns))
 		return -EINVAL;
 	return hwt_entry_modify(entry, op, period_ns, offset);
 }
 
-/* Arm a timeout for another time. Return the previous HWT_STATE_ bits, or a negative error. */
+/* Arm the timeout op->id for another time. Return its previous HWT_STATE_ bits, or an error. */
 int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 {
 	struct hwt_entry *entry;
@@ -219,7 +226,10 @@ int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 	return ret;
 }
 
-/* Cancel a timeout, and withdraw its event. Return the previous HWT_STATE_ bits, or an error. */
+/*
+ * Cancel the timeout op->id, and withdraw its event. Return the previous HWT_STATE_ bits of the
+ * timeout, or a negative error.
+ */
 int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op)
 {
 	struct hwt_entry *entry;
@@ -238,7 +248,7 @@ int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op)
 	return ret;
 }
 
-/* Describe a timeout in @op. Return its HWT_STATE_ bits, or a negative error. */
+/* Fill in @op for the timeout op->id. Return the timeout's HWT_STATE_ bits, or an error. */
 int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
 {
 	struct hwt_entry *entry;
@@ -292,7 +302,7 @@ bool hwt_op_size_valid(u32 size)
 
 /*
  * Run the operation at @from, in memory that the program may change at any time, and store the
- * result at @from. @size is the size of the program's version of struct hwt_op.
+ * result at @from. The program's version of struct hwt_op has @size bytes.
  */
 void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 		      struct hwt_prealloc *prealloc)
@@ -300,7 +310,10 @@ void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 	struct hwt_op op;
 	int ret = hwt_sized_load(&op, sizeof(op), from, size);
 
-	/* No barrier between CPUs: this only keeps the compiler from reading @from again. */
+	/*
+	 * No barrier between CPUs: barrier() only keeps the compiler from reading @from again
+	 * instead of the copy. The program may have changed @from since.
+	 */
 	barrier();
 	if (ret)
 		op.result = ret;

@@ -2,10 +2,10 @@
 /*
  * /dev/hwt: rings in memory that is shared with the program
  *
- * The program may write anything to this memory at any time. So the kernel reads each index of the
- * program once, and uses only the distance of this index from the kernel's own index. The kernel
- * copies an operation before it looks at the operation, and never reads back a value that the
- * kernel has written.
+ * The program may write anything to this memory at any time. So the kernel reads each index that
+ * the program writes only once, and uses only the distance of this index from the kernel's own
+ * index. The kernel copies an operation before it looks at the operation. The kernel never reads
+ * back a value that it has written.
  */
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -34,11 +34,11 @@
  * @event_mask: number of entries of @events, minus 1. Constant.
  * @op_size:    the size of the program's version of struct hwt_op. Constant.
  * @offset:     the result of hwt_context_offset() in the task that created the rings. Constant.
- * @submit:     held while operations are run
+ * @submit:     held while operations are run. Taken before entries.xa_lock.
  * @op_head:    index of the next operation to run; protected by @submit
- * @event_tail: index of the next event to write; protected by the lock of the context's table.
- *              hwt_rings_unread() reads it without the lock, too.
- * @state:      the flags last written to @mem; protected by the lock of the context's table.
+ * @event_tail: index of the next event to write; protected by entries.xa_lock, the lock of the
+ *              context's table. hwt_rings_unread() reads it without the lock, too.
+ * @state:      the flags last written to @mem (HWT_RINGS_); protected by entries.xa_lock.
  *              hwt_rings_can_fill() reads it without the lock.
  * @pages_n:    number of @pages. Constant.
  * @pages:      the pages of @mem. Constant.
@@ -51,7 +51,7 @@ struct hwt_rings_ctx {
 	u32			event_mask;
 	u32			op_size;
 	s64			offset;
-	struct mutex		submit;		/* taken before the context's lock */
+	struct mutex		submit;		/* taken before entries.xa_lock */
 	u32			op_head;
 	u32			event_tail;
 	u32			state;
@@ -62,8 +62,8 @@ struct hwt_rings_ctx {
 /* -- Events -------------------------------------------------------------- */
 
 /*
- * Maximum number of events that are moved to the ring before the lock is released. It is small,
- * because the wheel's thread needs the lock for each timeout of the context that fires.
+ * Maximum number of events that are moved to the ring before entries.xa_lock is released. It is
+ * small, because the wheel's thread needs this lock for each timeout of the context that fires.
  */
 #define HWT_RINGS_FILL_STEP	8
 
@@ -73,7 +73,7 @@ struct hwt_rings_ctx {
 /*
  * Return true if a loop that has made @steps steps has to end because of a signal. Look for a
  * signal only after every HWT_RINGS_SIGNAL_STEP steps: task work of io_uring makes signal_pending()
- * true as well, and each call must make some progress nevertheless.
+ * true as well, and each call has to make some progress even then.
  */
 static bool hwt_rings_interrupted(u32 steps)
 {
@@ -81,23 +81,27 @@ static bool hwt_rings_interrupted(u32 steps)
 }
 
 /*
- * Return the number of events in the ring that the program has not read. If the program's head is
- * so far from the tail that the ring cannot hold as many events, return the size of the ring.
+ * Return the number of events in the ring that the program has not read. If the program has stored
+ * a head that is so far from the tail that the ring cannot hold as many events, return the number
+ * of entries of the ring.
  */
 static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 {
 	/*
 	 * Barrier unread.head, pairs with program.head in the program and fill.tail in
 	 * hwt_rings_fill(): the program has read the events before this head, so hwt_rings_fill()
-	 * may overwrite them. The tail that is read below is not older than the tail that the
-	 * program had seen.
+	 * may overwrite them. The tail that is read below is at least as new as the tail that the
+	 * program had seen when it stored this head, so the head is not beyond the tail.
 	 */
 	u32 head = smp_load_acquire(&rings->mem->event_head);
 
 	return min(READ_ONCE(rings->event_tail) - head, rings->event_mask + 1);
 }
 
-/* Write the flags that tell the program whether events wait in the kernel, or none will follow. */
+/*
+ * Write the flags that tell the program whether events wait in the kernel (HWT_RINGS_MORE), or no
+ * event will follow those in the ring (HWT_RINGS_END).
+ */
 void hwt_rings_tell(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -113,13 +117,15 @@ void hwt_rings_tell(struct hwt_context *ctx)
 	WRITE_ONCE(rings->state, state);
 	/*
 	 * Barrier tell.flags, pairs with program.flags in the program: a program that sees
-	 * HWT_RINGS_END sees the final tail. If this task has just moved events to the ring,
-	 * fill.wmb ensures the same.
+	 * HWT_RINGS_END also sees the final tail of the ring, and so overlooks no event.
 	 */
 	smp_store_release(&rings->mem->flags, state);
 }
 
-/* Move up to HWT_RINGS_FILL_STEP events to the ring, as far as it has room; update the flags. */
+/*
+ * Move up to HWT_RINGS_FILL_STEP events from the context's list to the ring, as many as it has room
+ * for. Then update the flags.
+ */
 static void hwt_rings_fill(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -138,13 +144,15 @@ static void hwt_rings_fill(struct hwt_context *ctx)
 		/*
 		 * Barrier fill.tail, pairs with program.tail in the program and unread.head in
 		 * hwt_rings_unread(): a program that sees this tail sees the events before it. If
-		 * the program then moves its head, a task that sees the head sees this tail, too.
+		 * the program then stores a new head, a task that sees this head sees this tail,
+		 * too.
 		 */
 		smp_store_release(&rings->mem->event_tail, rings->event_tail);
 		/*
 		 * Barrier fill.wmb, pairs with ready.rmb in hwt_rings_ready() and program.flags in
-		 * the program: a task that finds that the event has left the list finds the event
-		 * in the ring. So does a program that finds that HWT_RINGS_MORE was cleared.
+		 * the program: a task that finds the event gone from the list finds the event in
+		 * the ring, and so does not overlook it. A program that finds HWT_RINGS_MORE
+		 * cleared finds the event in the ring, too.
 		 */
 		smp_wmb();
 		hwt_event_taken(entry);
@@ -153,28 +161,33 @@ static void hwt_rings_fill(struct hwt_context *ctx)
 }
 
 /*
- * Return true if the context has mapped rings with an unread event. Called without the lock, after
- * the caller has found no event in the context's list.
+ * Return true if the context has mapped rings with an unread event. Called without entries.xa_lock,
+ * after the caller has found no event in the context's list.
  */
 bool hwt_rings_ready(const struct hwt_context *ctx)
 {
 	const struct hwt_rings_ctx *rings;
 
 	/*
-	 * Barrier ready.rmb, pairs with fill.wmb in hwt_rings_fill(): if an event had left the list
-	 * before the caller looked at the list, the event is found in the ring below.
+	 * Barrier ready.rmb, pairs with fill.wmb in hwt_rings_fill(): if an event was moved to the
+	 * ring before the caller looked at the list, the event is found in the ring below, and so
+	 * not overlooked.
 	 */
 	smp_rmb();
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. Not needed: the accesses below go through this pointer,
-	 * and such an address dependency orders them after this read. The acquire marks the pair.
+	 * pointer sees initialised rings. Not needed: the rings are accessed through this pointer,
+	 * and such an address dependency orders the accesses after this read. The acquire marks the
+	 * pair.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
 }
 
-/* Return true if events wait in the list, and the ring has room. Called without the lock. */
+/*
+ * Return true if events wait in the list, and the ring has room for at least one. Called without
+ * entries.xa_lock.
+ */
 static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 {
 	return (READ_ONCE(rings->state) & HWT_RINGS_MORE) &&
@@ -182,9 +195,9 @@ static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 }
 
 /*
- * Move waiting events to the ring until no event waits, the ring is full, or a signal comes. This
- * function does not sleep, so the condition of a wait may call it. Return the number of unread
- * events in the ring.
+ * Move waiting events to the ring until none is left, the ring is full, or a signal comes. This
+ * does not wait, so the condition of wait_event_*() may call it. Return the number of unread events
+ * in the ring.
  */
 static u32 hwt_rings_refill(struct hwt_context *ctx)
 {
@@ -202,9 +215,9 @@ static u32 hwt_rings_refill(struct hwt_context *ctx)
 /* -- Operations ---------------------------------------------------------- */
 
 /*
- * Run up to @max operations of the ring, fewer if a signal comes, because each operation may take
- * milliseconds at the limit of a memory cgroup. Return the number of operations run; -EINVAL if the
- * program's tail is further ahead of the head than the ring has entries.
+ * Run up to @max operations of the ring. Stop early if a signal comes, because each operation may
+ * take milliseconds at the limit of a memory cgroup. Return the number of operations run, or
+ * -EINVAL if the program's tail is further ahead of the head than the ring has entries.
  */
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
@@ -214,8 +227,8 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 	void *slot;
 
 	/*
-	 * Barrier submit.tail, pairs with program.op in the program: a task that sees the tail sees
-	 * all operations before it.
+	 * Barrier submit.tail, pairs with program.op in the program: if this task sees the
+	 * program's tail, it sees all operations before that tail.
 	 */
 	n = smp_load_acquire(&rings->mem->op_tail) - rings->op_head;
 	if (n > rings->op_mask + 1)
@@ -228,7 +241,7 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 		rings->op_head++;
 		/*
 		 * Barrier submit.head, pairs with program.done in the program: a program that sees
-		 * the head sees the results before it.
+		 * this head sees the results of all operations before it.
 		 */
 		smp_store_release(&rings->mem->op_head, rings->op_head);
 		cond_resched();
@@ -242,22 +255,25 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 /* -- HWT_IOC_ENTER ------------------------------------------------------- */
 
 /*
- * Refill the ring. Return true if the ring has @want events, or if the context was stopped before:
- * no event is added after a stop, so there is nothing to wait for.
+ * Move waiting events to the ring. Return true if the ring now has @want events, or if the context
+ * was already stopped: no event is added after a stop, so there is nothing to wait for.
  */
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
 	/*
 	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
 	 * @stopped finds all events in the refill below. Not needed: the stop sets @stopped under
-	 * the lock, which hwt_rings_refill() takes afterwards. The acquire marks the pair.
+	 * entries.xa_lock, which hwt_rings_refill() takes afterwards. The acquire marks the pair.
 	 */
 	bool stopped = smp_load_acquire(&ctx->stopped);
 
 	return hwt_rings_refill(ctx) >= want || stopped;
 }
 
-/* Block exactly the signals of @mask, as ppoll() does during its wait. @saved gets the old mask. */
+/*
+ * Block exactly the signals of @mask, as ppoll() does during its wait. Store the previous signal
+ * mask in @saved.
+ */
 static void hwt_sigmask_set(u64 mask, sigset_t *saved)
 {
 	sigset_t blocked;
@@ -271,8 +287,8 @@ static void hwt_sigmask_set(u64 mask, sigset_t *saved)
 }
 
 /*
- * Restore the signal mask. If a signal has interrupted the wait, do not restore the mask now: the
- * kernel does so after the delivery of the signal.
+ * Restore the signal mask @saved. If a signal has interrupted the wait (@interrupted), leave this
+ * to the kernel, which restores the mask after it has delivered the signal.
  */
 static void hwt_sigmask_restore(sigset_t *saved, bool interrupted)
 {
@@ -284,7 +300,7 @@ static void hwt_sigmask_restore(sigset_t *saved, bool interrupted)
 	set_restore_sigmask();
 }
 
-/* Return the maximum time that HWT_IOC_ENTER may wait; KTIME_MAX if there is no limit. */
+/* Return how long HWT_IOC_ENTER may still wait; KTIME_MAX if there is no limit. */
 static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
 {
 	s64 now = ktime_get_ns() + hwt_time_offset(CLOCK_MONOTONIC), left;
@@ -320,21 +336,21 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	/*
 	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
 	 * @stopped finds all events in the refill below. Not needed: the stop sets @stopped under
-	 * the lock, which hwt_rings_refill() takes afterwards. The acquire marks the pair.
+	 * entries.xa_lock, which hwt_rings_refill() takes afterwards. The acquire marks the pair.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	/*
 	 * Without a stop, return 0: hwt_rings_enough() has found @want events in the ring, even if
-	 * another task has reaped some since. After a stop, refill the ring once more: a signal may
-	 * have kept events out of it, or the stop has added events since hwt_rings_enough().
+	 * another task has taken some since. After a stop, move events once more: a signal may have
+	 * kept some out of the ring, or the stop may have added some since hwt_rings_enough().
 	 */
 	if (!stopped || hwt_rings_refill(ctx) >= want)
 		return 0;
 	if (list_empty(&ctx->ready))
 		return -ESHUTDOWN;
 	/*
-	 * Events still wait. If no signal has ended the refill, the ring was full, and another task
-	 * has just reaped events: return 0, since @want events were there.
+	 * Events still wait in the list. If no signal has ended the refill, the ring was full, so
+	 * it had @want events, and another task has just taken some: return 0.
 	 */
 	return signal_pending(current) ? -EINTR : 0;
 }
@@ -342,8 +358,9 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 /*
  * Return true if an interrupted wait may begin again with the program's arguments. Return false if
  * the call has carried out operations, because it has to return their number. Return false for a
- * relative timeout, too, because the wait would begin anew: only a restart block could keep the end
- * of the wait, and a restart block points to a function, which must not be in a module.
+ * relative timeout, too, because the new wait would last the full time again. (A restart block
+ * could keep the end of the wait, but it has a pointer to a function, and hwt may be unloaded
+ * before the call.)
  */
 static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 {
@@ -352,16 +369,17 @@ static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 }
 
 /*
- * Carry out HWT_IOC_ENTER. If the wait is interrupted by SIGSTOP, a tracer, a suspend or task work
- * of io_uring, and hwt_enter_restarts() is true, the call is restarted, as ppoll() is. After a
- * signal handler, the call is not restarted.
+ * Carry out HWT_IOC_ENTER. If SIGSTOP, a tracer, a suspend or task work of io_uring interrupts the
+ * wait, and hwt_enter_restarts() is true, the kernel restarts the call, as it restarts ppoll(). If
+ * a signal handler interrupts the wait, the call is not restarted.
  */
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. Not needed: the rings are used through this pointer, and
-	 * such an address dependency orders the uses after this read. The acquire marks the pair.
+	 * pointer sees initialised rings. Not needed: the rings are accessed through this pointer,
+	 * and such an address dependency orders the accesses after this read. The acquire marks the
+	 * pair.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	int ret;
@@ -400,7 +418,7 @@ void hwt_rings_free(struct hwt_rings_ctx *rings)
 		return;
 	if (rings->mem)
 		vunmap(rings->mem);
-	/* This drops a reference to each page: a pinned page is freed when it is unpinned. */
+	/* Drop a reference to each page: a page that is still pinned is freed later. */
 	for (i = 0; i < rings->pages_n && rings->pages[i]; i++)
 		__free_page(rings->pages[i]);
 	kvfree(rings);
@@ -454,9 +472,9 @@ static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rin
 }
 
 /*
- * Carry out HWT_IOC_RINGS. The rings become active only when they are mapped: a program that cannot
- * map them can go on without rings. Until the rings are mapped, a further call for rings of the
- * same sizes returns the existing rings.
+ * Carry out HWT_IOC_RINGS. The rings become active only when they are mapped, so a program that
+ * cannot map them can go on without rings. Until they are mapped, a further call that asks for
+ * rings of the same sizes returns the existing rings.
  */
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 {
@@ -479,7 +497,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 		     old->event_mask != rings->event_mask))) {
 		ret = -EBUSY;
 	} else if (!old) {
-		/* Keep HWT_IOC_SETUP from changing the clock, since @offset is for this clock. */
+		/* Keep HWT_IOC_SETUP from choosing another clock: rings->offset is for this one. */
 		WRITE_ONCE(ctx->fixed, true);
 		rings->offset = hwt_context_offset(ctx);
 		ctx->created_rings = rings;
@@ -494,8 +512,8 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 
 /*
  * Carry out mmap(). Refuse to map only a part of the rings: the program could not use them, and its
- * read() would fail from then on. The mapping keeps the file open, and so keeps the context and the
- * pages.
+ * read() would fail from then on. The mapping has a reference to the file, so the context and the
+ * pages exist as long as the mapping.
  */
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 {

@@ -33,8 +33,8 @@ struct hwt_setup {
 };
 
 /*
- * Give a context the wheel and the keys of @setup, and return true. If the context has timeouts or
- * its @fixed is true, change nothing and return false.
+ * Give a context the wheel and the keys of @setup, and return true. If the context has had timeouts
+ * or rings, or was set up before, change nothing and return false.
  */
 static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *setup)
 {
@@ -43,8 +43,8 @@ static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *set
 
 	xa_lock(&ctx->entries);
 	/*
-	 * The count of timeouts is needed, too: it includes the timeout of a concurrent insertion
-	 * that has dropped the lock, and has not set @fixed yet.
+	 * Look at the number of timeouts, too: it includes a timeout whose insertion into the table
+	 * has dropped this lock to allocate memory, and has not set @fixed yet.
 	 */
 	set = !ctx->fixed && !ctx->stats.timeouts;
 	if (set) {
@@ -64,7 +64,7 @@ static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *set
 	return set;
 }
 
-/* Choose the wheel's clock. Return its clockid_t or a negative error. */
+/* Choose the wheel's clock by the flags of @args. Return its clockid_t, or -EINVAL. */
 static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
 	bool boottime = args->flags & HWT_SETUP_BOOTTIME;
@@ -80,9 +80,9 @@ static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_p
 }
 
 /*
- * Choose the CPU, the priority and the way of waiting of the wheel's thread. If @args ask for any
- * of these, the thread can keep other tasks from running, so the caller needs CAP_SYS_NICE. Return
- * 0 or a negative error.
+ * Choose the CPU, the priority and the way of waiting of the wheel's thread. With any of these, the
+ * thread can keep other tasks from running, so a caller that asks for one needs CAP_SYS_NICE.
+ * Return 0 or a negative error.
  */
 static int hwt_setup_thread(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
@@ -107,13 +107,16 @@ static int hwt_setup_thread(const struct hwt_setup_args *args, struct hwt_wheel_
 	return 0;
 }
 
-/* Create a private wheel, and the entry of HWT_EVENT_CLOCK_SET if the program asks for it. */
+/*
+ * Create a private wheel and, if the program asks for HWT_EVENT_CLOCK_SET, the entry of this event.
+ * Return 0 or a negative error.
+ */
 static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args *args,
 			   struct hwt_wheel_params *params, struct hwt_setup *setup)
 {
 	/*
-	 * The entry is of a periodic mode, because only such an entry counts overruns: here, how
-	 * often the clock was set again before the event was read.
+	 * The entry has a periodic mode, because only such entries count overruns. Here, the
+	 * overruns are how often the clock was set again before the event was read.
 	 */
 	static const struct hwt_op op = { .mode = HWT_MODE_FIXED_DELAY };
 	struct hwt_wheel *wheel;
@@ -154,7 +157,7 @@ int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
 		.ticks_per_wheel = args->ticks_per_wheel,
 		.levels		 = args->levels,
 		.max_pending	 = args->max_pending,
-		/* One is enough, because all timeouts of a context are on one shard. */
+		/* One shard is enough: all timeouts of a context are on the same shard. */
 		.shards		 = 1,
 	};
 	struct hwt_setup setup = { .keyed = args->flags & HWT_SETUP_KEYS };

@@ -41,7 +41,10 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 
 static struct dentry *hwt_debugfs_contexts;
 
-/* Number of open contexts without a directory, because their users had HWT_SHOWN_MAX already. */
+/*
+ * Number of open contexts that have no directory in debugfs, because their users already had
+ * HWT_SHOWN_MAX directories.
+ */
 static atomic_t hwt_contexts_unlisted = ATOMIC_INIT(0);
 
 static int hwt_show_stats_show(struct seq_file *m, void *unused)
@@ -55,7 +58,7 @@ static int hwt_show_stats_show(struct seq_file *m, void *unused)
 
 	xa_lock(&ctx->entries);
 	hwt_wheel_get_params(ctx->wheel, &params);
-	/* Copy the name: HWT_IOC_SETUP may destroy the wheel and its name after the unlock. */
+	/* Copy the name now: once the lock is released, HWT_IOC_SETUP may free the wheel. */
 	strscpy(wheel, params.name, sizeof(wheel));
 	clock = ctx->clock;
 	private = ctx->private;
@@ -103,14 +106,14 @@ static void hwt_show_create(void *of)
 }
 
 /*
- * Give a context, which the calling process opens, its number and a directory in debugfs. If its
- * user has HWT_SHOWN_MAX directories already, or the creation fails, the context works without one.
+ * Give a number and a directory in debugfs to a context that the calling process is opening. If its
+ * user already has HWT_SHOWN_MAX directories, or the creation fails, the context works without one.
  */
 void hwt_show_add(struct hwt_context *ctx)
 {
 	static atomic64_t contexts;
 
-	/* No barrier: the number has to be unique, but orders no accesses to other memory. */
+	/* No barrier: the number only has to be unique. */
 	ctx->number = atomic64_inc_return(&contexts);
 	ctx->opener = task_tgid_nr(current);
 	get_task_comm(ctx->command, current->group_leader);

@@ -2,9 +2,9 @@
 /*
  * Structures of which the program may know an older or a newer version than the kernel
  *
- * The rules are those of copy_struct_from_user(), but for memory that the kernel accesses directly:
- * members that an older program does not know count as zero; members of a newer program that the
- * kernel does not know must be zero.
+ * The rules are those of copy_struct_from_user(), but for memory that the kernel accesses directly.
+ * Members that an older program does not know count as zero. Members that a newer program knows and
+ * the kernel does not know must be zero.
  */
 #ifndef _HWT_DEVICE_SIZED_H
 #define _HWT_DEVICE_SIZED_H

@@ -11,7 +11,7 @@
 #include "hwt.h"
 #include "device/time.h"
 
-/* Return the offset of @clock (a clockid_t) in the caller's time namespace, ns. */
+/* Return the offset, ns, that the caller's time namespace adds to @clock (a clockid_t). */
 s64 hwt_time_offset(int clock)
 {
 	struct timespec64 offset = {};
@@ -29,9 +29,9 @@ s64 hwt_time_offset(int clock)
 
 /*
  * Convert a deadline from the caller's time namespace to the wheel's clock. @rate: the period, ns,
- * of a timeout with a fixed rate; 0 for any other timeout. A deadline before the zero of the
- * wheel's clock has passed, and becomes 0; but with a fixed rate, it becomes the first deadline
- * of the same phase at or after 0. A deadline that does not fit becomes HWT_NEVER.
+ * of a timeout with a fixed rate; 0 for any other timeout. If the deadline is negative on the
+ * wheel's clock, it has passed: return 0 or, for a fixed rate, add periods until it is not
+ * negative. Return HWT_NEVER for a deadline that does not fit into an s64.
  */
 u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 {

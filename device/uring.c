@@ -2,21 +2,22 @@
 /*
  * /dev/hwt: timeouts that are commands of io_uring
  *
- * A timeout that is a command is an entry like any other, but has no event: it completes the
- * command. The context has keys, and the key is in sqe->addr, because sqe->user_data belongs to the
- * program's runtime. A command has exactly one owner at any time, and its last owner completes it:
+ * A timeout that is a command is an entry like any other, but it has no event: its expiry completes
+ * the command. Only a context with keys has such timeouts. The key is in sqe->addr, because
+ * sqe->user_data belongs to the program's library for io_uring. At any time, a command has exactly
+ * one owner, and its last owner completes it:
  *
  *   the issuing call	until the command is attached to its entry
  *   the entry		while entry->cmd is set
- *   the detaching call	after the command was detached from the entry: the firing, a stop, a cancel;
- *			or a cancellation by io_uring, when the ring is closed, or the task ends or
- *			executes another program
+ *   the detaching call	after this call has detached the command from the entry: the firing, a stop,
+ *			a cancel; or a cancellation by io_uring, when the io_uring is closed, or the
+ *			task ends or executes another program
  *
- * Commands are attached and detached under the lock of the context's table. The issuing call and a
- * cancellation by io_uring complete a command themselves, because io_uring tells them, by
- * issue_flags, which of its locks are held. A firing, a stop and a cancel may run in any task. So
- * they hand the command to the task that has submitted it, or to io_uring's worker if that task
- * cannot run it, and do not wait for the completion.
+ * Commands are attached and detached under the lock of the context's table (entries.xa_lock). The
+ * issuing call and a cancellation by io_uring complete a command themselves, because io_uring tells
+ * them, by issue_flags, which of its locks are held. A firing, a stop and a cancel may run in any
+ * task, where this is not known. So they leave the completion to the task that has submitted the
+ * command (or to io_uring's worker if that task can no longer run it), and do not wait for it.
  *
  * A command that is not completed keeps the file open, so the context outlives the command.
  */
@@ -35,8 +36,8 @@
 
 /**
  * struct hwt_uring_pdu - the data of a command
- * @entry: the entry to which the command is attached, or NULL; protected by the lock of the
- *         context's table once the command is marked as cancelable
+ * @entry: the entry to which the command is attached, or NULL; protected by entries.xa_lock once
+ *         the command is marked as cancelable
  * @res:   the result of the command. hwt_uring_end() stores it after it has detached the command,
  *         and hwt_uring_complete() reads it later.
  */
@@ -53,7 +54,7 @@ static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
 
 /* -- Owners of commands -------------------------------------------------- */
 
-/* Attach a command to an entry, which has been armed and now owns the command. */
+/* Attach a command to an entry that was just armed: the entry now owns the command. */
 void hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -76,7 +77,10 @@ static void hwt_uring_complete(struct io_uring_cmd *cmd, unsigned int issue_flag
 
 HWT_DEFINE_URING_WORK(hwt_uring_work, hwt_uring_complete)
 
-/* If an entry owns a command, detach and complete the command. The caller removes the entry. */
+/*
+ * If an entry owns a command, detach the command, and complete it with the result @res. The caller
+ * removes the entry.
+ */
 void hwt_uring_end(struct hwt_entry *entry, int res)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -87,14 +91,14 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 	cmd = entry->cmd;
 	hwt_uring_detach(entry);
 	hwt_uring_pdu(cmd)->res = res;
-	/* Lazily: a task that waits for several completions is woken only for the last of them. */
+	/* Complete lazily: a task that waits for several completions is woken only for the last. */
 	io_uring_cmd_do_in_task_lazy(cmd, hwt_uring_work);
 }
 
 /*
- * Cancel a command because io_uring requests that. Do nothing for a command that is not attached
- * yet, because io_uring repeats the request until the command has ended; nor for a command that is
- * detached already, because its owner completes it.
+ * Cancel a command because io_uring requests that. If the command is not attached yet, do nothing:
+ * io_uring repeats the request until the command has ended. If the command is detached already, do
+ * nothing either: the call that has detached the command completes it.
  */
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
@@ -120,7 +124,10 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			 struct hwt_op *op, unsigned int issue_flags)
 {
 	hwt_uring_pdu(cmd)->entry = NULL;
-	/* Mark the command now: once the timeout is armed, its firing may complete the command. */
+	/*
+	 * Mark the command as cancelable before the timeout is armed: once armed, it may fire and
+	 * complete the command at any time.
+	 */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	return hwt_op_schedule(ctx, op, hwt_context_offset(ctx), NULL, cmd);
 }
@@ -174,9 +181,9 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -ENOTTY;
 	}
 	/*
-	 * Complete the command by a call instead of returning the result: a command that is marked
-	 * as cancelable requires the call. And if -EAGAIN were returned, io_uring would repeat the
-	 * command.
+	 * Complete the command by hwt_uring_done() instead of returning the result: for a command
+	 * that is marked as cancelable, io_uring requires this. Also, if -EAGAIN were returned,
+	 * io_uring would repeat the command.
 	 */
 	hwt_uring_done(cmd, min(ret, 0), issue_flags);
 	return -EIOCBQUEUED;

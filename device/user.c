@@ -7,15 +7,15 @@
  * context later.
  *
  * Two users never share a wheel, only the CPUs. The contexts of a user share a wheel, called their
- * home (struct hwt_home), unless HWT_IOC_SETUP gives a context a private wheel. With
- * cgroup_threads, the contexts that a user opens in one cgroup have a home of their own. Its
- * threads are in the cgroups of the process that opened the first of these contexts. A home is
- * destroyed with the last of its contexts; until then the cgroup cannot be removed, because the
- * threads are in it.
+ * home (struct hwt_home), unless HWT_IOC_SETUP gives a context a private wheel. With the module
+ * parameter cgroup_threads, a user has a home for each cgroup in which the user opens contexts. The
+ * threads of a home are then in the cgroups of the process that opened the first of its contexts. A
+ * home is destroyed with the last of its contexts. Until then, its threads keep the cgroup from
+ * being removed.
  *
  * The timeouts, the wheels and the directories in debugfs of a user are counted exactly. A timeout
- * counts until its memory is freed, so a program cannot create and cancel timeouts faster than the
- * wheel's thread releases them.
+ * counts until its memory is freed. So a program that creates and cancels timeouts faster than the
+ * wheel's thread releases them comes to the limit.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -37,12 +37,12 @@
 #include "device/context.h"
 #include "device/user.h"
 
-/* The default of max_user_timeouts, in multiples of max_timeouts. */
+/* The default of the parameter max_user_timeouts is this many times max_timeouts. */
 #define HWT_USER_CONTEXTS	4
 
 /*
- * Maximum number of directories in debugfs for a user's contexts. They are limited, because they
- * are charged to no memory cgroup.
+ * Maximum number of directories in debugfs for a user's contexts. They are limited, because their
+ * memory is charged to no memory cgroup.
  */
 #define HWT_SHOWN_MAX		1000
 
@@ -61,8 +61,8 @@ MODULE_PARM_DESC(cgroup_threads, "Run the threads of wheels in the cgroups of th
 /**
  * struct hwt_user_key - the identity of a user
  * @uid: the user id; INVALID_UID if @ns is not NULL
- * @ns:  a user namespace that root has created, if all ids in it count together as this user; the
- *       key has a reference to it. NULL if @uid alone identifies the user.
+ * @ns:  a user namespace that root has created, and whose ids together count as one user; the key
+ *       has a reference to it. NULL if @uid alone identifies the user.
  */
 struct hwt_user_key {
 	kuid_t			uid;
@@ -78,8 +78,8 @@ struct hwt_user_key {
  * @shown:    number of contexts that count against HWT_SHOWN_MAX
  * @timeouts: number of timeouts whose memory is not freed yet; always 0 if max_user_timeouts is 0,
  *            which means no limit
- * @lock:     held while a home is created. It belongs to the user, so opens by other users do not
- *            wait for the creation.
+ * @lock:     held while a home (see @homes) is created. Each user has a separate lock, so an open
+ *            does not wait while the home of another user is created.
  * @homes:    list of the homes (struct hwt_home): the wheels that the user's contexts share;
  *            protected by hwt_users_lock. Additions require @lock as well.
  */
@@ -101,9 +101,9 @@ static DEFINE_SPINLOCK(hwt_users_lock);
 
 /*
  * Get the key of the user whose limits apply to the caller. In a user namespace that an ordinary
- * user has created, the caller counts as that user. In a namespace that root has created, for a
- * container, all callers together count as one user, so that the ids that the namespace maps do not
- * have limits of their own. If namespaces are nested, the outermost one decides.
+ * user has created, the caller counts as that user. In a namespace that root has created (for a
+ * container), all callers together count as one user, so that the container does not get the limits
+ * once for each id that it maps. If namespaces are nested, the outermost one decides.
  */
 static void hwt_user_key_get(struct hwt_user_key *key)
 {
@@ -174,7 +174,10 @@ struct hwt_user *hwt_user_get(void)
 	return user;
 }
 
-/* Count one context of a user less, when the context is freed. The last one frees the user. */
+/*
+ * Decrement the number of a user's contexts, because a context is freed. If it was the last one,
+ * free the user.
+ */
 void hwt_user_put(struct hwt_user *user)
 {
 	spin_lock(&hwt_users_lock);
@@ -186,7 +189,7 @@ void hwt_user_put(struct hwt_user *user)
 	hwt_user_free(user);
 }
 
-/* Return the id of a user. If the user is a namespace, return the id of the namespace's owner. */
+/* Return the id of a user; for a user that is a namespace, the id of the namespace's owner. */
 kuid_t hwt_user_uid(const struct hwt_user *user)
 {
 	return user->key.ns ? user->key.ns->owner : user->key.uid;
@@ -194,12 +197,12 @@ kuid_t hwt_user_uid(const struct hwt_user *user)
 
 /* -- Counts ---------------------------------------------------------------- */
 
-/* Increment *@count and return true if it is less than @max; return false if it is not. */
+/* If *@count is below @max, increment *@count and return true. If not, return false. */
 static bool hwt_user_count(atomic_t *count, unsigned int max)
 {
 	int old = atomic_read(count);
 
-	/* No barrier: the count orders no accesses to other memory. */
+	/* No barrier: only the number itself matters. */
 	do {
 		if ((unsigned int)old >= max)
 			return false;
@@ -207,33 +210,33 @@ static bool hwt_user_count(atomic_t *count, unsigned int max)
 	return true;
 }
 
-/* Count another timeout of a user. Return false if the user has max_user_timeouts already. */
+/* Increment the number of a user's timeouts. Return false if it has reached max_user_timeouts. */
 bool hwt_user_add_timeout(struct hwt_user *user)
 {
 	return !hwt_max_user_timeouts ||
 	       hwt_user_count(&user->timeouts, hwt_max_user_timeouts);
 }
 
-/* Count one timeout of a user less. */
+/* Decrement the number of a user's timeouts. */
 void hwt_user_drop_timeout(struct hwt_user *user)
 {
 	if (hwt_max_user_timeouts)
 		atomic_dec(&user->timeouts);
 }
 
-/* Count another context of a user in debugfs. Return false if HWT_SHOWN_MAX are there already. */
+/* Increment the number of a user's directories in debugfs. Return false if it is HWT_SHOWN_MAX. */
 bool hwt_user_add_shown(struct hwt_user *user)
 {
 	return hwt_user_count(&user->shown, HWT_SHOWN_MAX);
 }
 
-/* Count one context of a user in debugfs less. */
+/* Decrement the number of a user's directories in debugfs. */
 void hwt_user_drop_shown(struct hwt_user *user)
 {
 	atomic_dec(&user->shown);
 }
 
-/* Return true if wheels of contexts that the caller opens do not count against max_user_wheels. */
+/* Return true if wheels for contexts that the caller opens do not count against max_user_wheels. */
 bool hwt_user_unlimited(void)
 {
 	/* Write no audit record: it is normal that the task does not have the capability. */
@@ -267,8 +270,8 @@ struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 	if (IS_ERR(wheel) && !unlimited)
 		atomic_dec(&user->wheels);
 	/*
-	 * The system allows no further thread. Report another error, because -EAGAIN would tell a
-	 * program that the call would have to wait.
+	 * Here, -EAGAIN says that the system allows no further thread. Return -ENOMEM instead,
+	 * because a program would take EAGAIN to mean that the call would have to wait.
 	 */
 	if (wheel == ERR_PTR(-EAGAIN))
 		return ERR_PTR(-ENOMEM);
@@ -282,7 +285,10 @@ void hwt_user_destroy_wheel(struct hwt_user *user, bool unlimited, struct hwt_wh
 		atomic_dec(&user->wheels);
 }
 
-/* Return the id of the caller's cgroup, which no later cgroup gets; 0 without cgroup_threads. */
+/*
+ * Return the id of the caller's cgroup; 0 without cgroup_threads. A new cgroup never gets an old
+ * id.
+ */
 static u64 hwt_current_cgroup(void)
 {
 	u64 id = 0;
@@ -290,7 +296,10 @@ static u64 hwt_current_cgroup(void)
 	if (!hwt_cgroup_threads)
 		return 0;
 #ifdef CONFIG_CGROUPS
-	/* No barrier: RCU keeps the cgroup's memory, even if this task is moved out meanwhile. */
+	/*
+	 * No barrier of ours: rcu_read_lock() only keeps the cgroup from being freed before its id
+	 * is read, in case this task is moved to another cgroup meanwhile.
+	 */
 	rcu_read_lock();
 	id = cgroup_id(task_dfl_cgroup(current));
 	rcu_read_unlock();
@@ -299,8 +308,8 @@ static u64 hwt_current_cgroup(void)
 }
 
 /*
- * Find the home (the shared wheel) of a user's contexts in @cgroup, and count another context of
- * the home. Return the home, or NULL if there is none yet.
+ * Find the home (the shared wheel) of a user's contexts in @cgroup, and add one to the number of
+ * its contexts. Return the home, or NULL if there is none yet.
  */
 static struct hwt_home *hwt_home_find_get(struct hwt_user *user, u64 cgroup)
 {
@@ -319,9 +328,9 @@ static struct hwt_home *hwt_home_find_get(struct hwt_user *user, u64 cgroup)
 }
 
 /*
- * Create the home of a user's contexts in @cgroup, for one context. Return the home, or an
- * ERR_PTR(): -EAGAIN if the caller was moved to another cgroup meanwhile, because the threads of
- * the new wheel may then be in the wrong cgroup.
+ * Create the home (the shared wheel) of a user's contexts in @cgroup, for a first context. Return
+ * the home, or an ERR_PTR(): -EAGAIN if the caller was moved to another cgroup meanwhile, because
+ * the threads of the new wheel may then be in the wrong cgroup.
  */
 static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 	__must_hold(&user->lock)
@@ -352,8 +361,8 @@ static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 }
 
 /*
- * Find or create the home for a context that the caller opens, and count this context. @user is the
- * user of the caller. Return the home or an ERR_PTR().
+ * Find or create the home (the shared wheel) for a context that the caller is opening, and count
+ * this context. @user is the user of the caller. Return the home or an ERR_PTR().
  */
 struct hwt_home *hwt_home_get(struct hwt_user *user)
 {
@@ -374,9 +383,9 @@ struct hwt_home *hwt_home_get(struct hwt_user *user)
 }
 
 /*
- * Count one context of a home less. If that was the last context, destroy the wheel and free the
- * home. Do not take user->lock, which is held while a home is created: the caller may be any task
- * that closes the last descriptor of a context, and must not wait for the creation.
+ * Decrement the number of a home's contexts. If this was the last context, destroy the wheel and
+ * free the home. Do not take user->lock, which is held while a home is created: the caller may be
+ * any task that closes the last descriptor of a context, and must not wait for the creation.
  */
 void hwt_home_put(struct hwt_user *user, struct hwt_home *home)
 {
@@ -392,7 +401,7 @@ void hwt_home_put(struct hwt_user *user, struct hwt_home *home)
 	kfree(home);
 }
 
-/* Set the default of max_user_timeouts from max_timeouts, which was checked before. */
+/* Compute the default of max_user_timeouts from max_timeouts, whose range was checked before. */
 void __init hwt_users_init(void)
 {
 	if (hwt_max_user_timeouts == UINT_MAX)

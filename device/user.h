@@ -16,10 +16,10 @@ struct hwt_wheel_params;
 /**
  * struct hwt_home - the wheel that a user's contexts share; with cgroup_threads, those of a cgroup
  * @node:      node in &hwt_user.homes; protected by hwt_users_lock
- * @cgroup:    id of the cgroup (in the unified hierarchy) in which the contexts were opened; 0
- *             without cgroup_threads. Constant.
+ * @cgroup:    id of the cgroup (in the unified hierarchy) of the processes that opened the
+ *             contexts; 0 without cgroup_threads. Constant.
  * @contexts:  number of open contexts that share the wheel; protected by hwt_users_lock
- * @unlimited: true if the wheel does not count against the user's limit of wheels. Constant.
+ * @unlimited: true if the wheel does not count against max_user_wheels, the user's limit. Constant.
  * @wheel:     the wheel. Constant.
  */
 struct hwt_home {
