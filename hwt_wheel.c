@@ -16,7 +16,6 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
-#include "core/callback.h"
 #include "core/client.h"
 #include "core/clock.h"
 #include "core/cpus.h"
@@ -494,7 +493,7 @@ void hwt_system_wheel_destroy(void)
 
 int __init hwt_wheels_init(void)
 {
-	hwt_shards_default = hwt_shards_choose();
+	hwt_shards_default = hwt_shards_choose(hwt_shards);
 	/*
 	 * The queue's rescuer thread gets the name of the queue. It must not look like the name of
 	 * a wheel's thread, which begins with "hwt" by default.

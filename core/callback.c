@@ -28,10 +28,9 @@
 #include <linux/timekeeping.h>
 
 #include "core/callback.h"
-#include "core/debug.h"
-#include "core/kick.h"
 #include "core/params.h"
-#include "core/sync.h"
+#include "core/wait.h"
+#include "core/wheel.h"
 
 /* -- The client's function -------------------------------------------------- */
 

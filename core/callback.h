@@ -5,7 +5,7 @@
 #ifndef _HWT_CORE_CALLBACK_H
 #define _HWT_CORE_CALLBACK_H
 
-#include "core/wheel.h"
+#include "core/shard.h"
 
 /**
  * struct hwt_call - a call of a client's function

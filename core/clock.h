@@ -8,7 +8,7 @@
 #include <linux/math64.h>
 #include <linux/overflow.h>
 
-#include "core/wheel.h"
+#include "core/shard.h"
 
 /* Return the tick in which a time lies: round down. @ns: the time, below 2^63. */
 static inline u64 hwt_ns_to_tick(const struct hwt_shard *shard, u64 ns)

@@ -16,7 +16,7 @@
 
 #include "hwt_compat.h"
 #include "core/cpus.h"
-#include "core/params.h"
+#include "core/shard.h"
 #include "core/wheel.h"
 
 /* On a machine with more CPUs than this, a wheel has by default a shard per last-level cache. */
@@ -82,21 +82,18 @@ static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 	return places;
 }
 
-/* Default number of shards of a wheel. Constant after the module's init. */
-unsigned int hwt_shards_default;
-
 /*
- * Return the default number of shards of a wheel: the module's parameter "shards" if it is not 0.
- * If it is 0, return the number of last-level caches on a machine with more than 16 CPUs online,
+ * Return the default number of shards of a wheel: @wanted, the module's parameter "shards", if it
+ * is not 0. If it is 0, return the number of last-level caches on a machine with more than 16 CPUs online,
  * and 1 on any other machine.
  */
-unsigned int __init hwt_shards_choose(void)
+unsigned int __init hwt_shards_choose(unsigned int wanted)
 {
 	struct hwt_units all = { };
 	u64 *places;
 
-	if (hwt_shards || num_online_cpus() <= HWT_CPUS_PER_SHARD)
-		return hwt_shards ?: 1;
+	if (wanted || num_online_cpus() <= HWT_CPUS_PER_SHARD)
+		return wanted ?: 1;
 	places = hwt_places_create(&all, GFP_KERNEL);
 	kfree(places);
 	return places ? min_t(unsigned int, all.caches, HWT_SHARDS_MAX) : 1;

@@ -15,10 +15,8 @@
 #include <linux/workqueue.h>
 
 #include "core/client.h"
-#include "core/clock.h"
-#include "core/registry.h"
-#include "core/shard.h"
 #include "core/debugfs.h"
+#include "core/shard.h"
 
 static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
 

@@ -34,9 +34,10 @@
 #include "core/kick.h"
 #include "core/params.h"
 #include "core/submit.h"
-#include "core/sync.h"
 #include "core/thread.h"
 #include "core/trace.h"
+#include "core/wait.h"
+#include "core/wheel.h"
 
 /*
  * Drop the shard's lock for a moment, and let another task run if one needs this CPU. Also report a

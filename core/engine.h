@@ -5,7 +5,7 @@
 #ifndef _HWT_CORE_ENGINE_H
 #define _HWT_CORE_ENGINE_H
 
-#include "core/wheel.h"
+#include "core/shard.h"
 
 /*
  * The caller holds the shard's lock. hwt_engine_tick() and hwt_clock_moved() keep it; the other

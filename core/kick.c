@@ -70,3 +70,16 @@ void hwt_engine_kick(struct hwt_shard *shard)
 	}
 	preempt_enable();
 }
+
+/* Wake an idle worker. If none is idle, the first worker that becomes free finds the work. */
+void hwt_worker_wake(struct hwt_shard *shard)
+	__must_hold(&shard->lock)
+{
+	struct hwt_worker *worker;
+
+	worker = list_first_entry_or_null(&shard->idle, struct hwt_worker, idle);
+	if (!worker)
+		return;
+	list_del_init(&worker->idle);
+	wake_up_process(worker->runner.task);
+}

@@ -23,5 +23,6 @@ static inline bool hwt_engine_kicked(struct hwt_shard *shard)
 
 void hwt_engine_kick(struct hwt_shard *shard);
 void hwt_engine_irq_work(struct irq_work *work);
+void hwt_worker_wake(struct hwt_shard *shard);
 
 #endif /* _HWT_CORE_KICK_H */

@@ -11,8 +11,9 @@
 #include <linux/minmax.h>
 #include <linux/printk.h>
 
-#include "core/cpus.h"
 #include "core/params.h"
+
+unsigned int hwt_shards_default;
 
 /*
  * Return true if a parameter is out of range, and log this. The log is rate-limited, because user

@@ -21,6 +21,8 @@ extern unsigned int hwt_min_tick_us;
 extern unsigned int hwt_shards;
 extern unsigned int hwt_reclaim_ms;
 extern unsigned int hwt_slow_callback_us;
+/* Default number of shards of a wheel. Constant after the module's init. */
+extern unsigned int hwt_shards_default;
 
 int hwt_params_get(struct hwt_wheel_params *params, const struct hwt_wheel_params *from);
 

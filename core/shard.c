@@ -14,7 +14,6 @@
 
 #include "core/clock.h"
 #include "core/cpus.h"
-#include "core/kick.h"
 #include "core/shard.h"
 #include "core/thread.h"
 #include "core/wheel.h"
@@ -65,7 +64,6 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	 * it.
 	 */
 	atomic64_set(&shard->wake_tick, HWT_TICK_NEVER);
-	shard->irq_work = IRQ_WORK_INIT_HARD(hwt_engine_irq_work);
 	spin_lock_init(&shard->lock);
 #ifdef CONFIG_LOCKDEP
 	lockdep_register_key(&shard->lockdep_key);

@@ -14,6 +14,7 @@
 #include "core/sync.h"
 #include "core/thread.h"
 #include "core/trace.h"
+#include "core/wait.h"
 
 /*
  * Remove a timeout from the due list. If it is armed, hand it back: call @fn or, if @fn is NULL,

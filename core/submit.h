@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Scheduling, cancelling, and waking the engine
+ * Scheduling and cancelling
  */
 #ifndef _HWT_CORE_SUBMIT_H
 #define _HWT_CORE_SUBMIT_H
 
+#include "core/shard.h"
 #include "core/state.h"
-#include "core/wheel.h"
 
 /*
  * Change a timeout's state from *@old to @new, and return true. If the state is not *@old any more,
@@ -25,7 +25,5 @@ static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 n
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was);
 void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old);
 void hwt_pending_put(struct hwt_shard *shard);
-void hwt_engine_kick(struct hwt_shard *shard);
-void hwt_engine_irq_work(struct irq_work *work);
 
 #endif /* _HWT_CORE_SUBMIT_H */

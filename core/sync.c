@@ -13,13 +13,11 @@
 
 #include <linux/delay.h>
 #include <linux/export.h>
-#include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
-#include <linux/wait_bit.h>
 
 #include "core/callback.h"
 #include "core/clock.h"
@@ -29,8 +27,8 @@
 #include "core/params.h"
 #include "core/submit.h"
 #include "core/sync.h"
-#include "core/thread.h"
-#include "core/trace.h"
+#include "core/wait.h"
+#include "core/wheel.h"
 
 /* -- Runners ------------------------------------------------------------- */
 
@@ -160,50 +158,7 @@ void hwt_wheel_leave(struct hwt_wheel *wheel)
 	hwt_shard_leave(wheel->first_shard);
 }
 
-/* -- Waiting and waking -------------------------------------------------- */
-
-/* The part of hwt_wake() for a shard that has waiters. */
-void __hwt_wake(struct hwt_shard *shard, void *var)
-	__must_hold(&shard->lock)
-{
-	/*
-	 * No barrier: waiters test their condition, and enter the queue, under the lock held here.
-	 */
-	wake_up_var(var);
-}
-
-/*
- * Wait until hwt_wake() is called with @var, or until the time @until on CLOCK_MONOTONIC (NULL:
- * without a limit). If @state is TASK_INTERRUPTIBLE, a signal ends the wait, too. The shard's lock
- * is dropped meanwhile, so the caller must test its condition again.
- */
-static void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktime_t *until)
-	__must_hold(&shard->lock)
-{
-	wait_queue_head_t *queue = __var_waitqueue(var);
-	struct wait_bit_queue_entry wait;
-
-	init_wait_var_entry(&wait, var, 0);
-	/*
-	 * Barrier wait.prepare, unpaired: the task is in the queue before it drops the shard's
-	 * lock, so it misses no wake-up. Not needed: the condition changes, and hwt_wake() is
-	 * called, under this lock. So both come either before the caller has tested the condition,
-	 * or after this task is in the queue.
-	 */
-	prepare_to_wait(queue, &wait.wq_entry, state);
-	shard->waiters++;
-	spin_unlock(&shard->lock);
-	schedule_hrtimeout(until, HRTIMER_MODE_ABS);
-	spin_lock(&shard->lock);
-	shard->waiters--;
-	finish_wait(queue, &wait.wq_entry);
-}
-
-static void hwt_wait_for(struct hwt_shard *shard, void *var)
-	__must_hold(&shard->lock)
-{
-	hwt_wait_until(shard, var, TASK_UNINTERRUPTIBLE, NULL);
-}
+/* -- Waiting for runners --------------------------------------------------- */
 
 /*
  * Wait until no runner executes a call with a number up to @call. A shard numbers the calls of
@@ -488,40 +443,6 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 EXPORT_SYMBOL_GPL(hwt_wait);
 
 /* -- Flush and barrier ----------------------------------------------------- */
-
-/**
- * struct hwt_mark - a mark behind the timeouts that a flush or a barrier waits for
- * @timeout: entry in the due list or in shard->owed, linked by its @link like any timeout. It has
- *           no callbacks, so a runner that takes it off the list calls nothing
- * @reached: true once a runner has removed the mark from its list
- * @call:    number of the last call of a client's function that had begun when the mark was reached
- *
- * Protected by the shard's lock.
- */
-struct hwt_mark {
-	struct hwt_timeout	timeout;
-	bool			reached;
-	u64			call;
-};
-
-const struct hwt_timeout_ops hwt_mark_ops = { };
-
-/*
- * If an entry that was just removed from its list is not a timeout, but the mark of a flush or
- * barrier, wake the task that waits for the mark, and return true.
- */
-bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
-	__must_hold(&shard->lock)
-{
-	struct hwt_mark *mark = container_of(timeout, struct hwt_mark, timeout);
-
-	if (likely(!hwt_is_mark(timeout)))
-		return false;
-	mark->reached = true;
-	mark->call = shard->calls;
-	hwt_wake(shard, timeout);
-	return true;
-}
 
 /*
  * Wait until a runner has removed a mark from its list, and then until all callbacks that had begun

@@ -21,14 +21,12 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
-#include "core/callback.h"
 #include "core/client.h"
 #include "core/cpus.h"
 #include "core/engine.h"
 #include "core/kick.h"
-#include "core/wheel.h"
-#include "core/submit.h"
 #include "core/thread.h"
+#include "core/wheel.h"
 
 /* -- Common to all threads ------------------------------------------------- */
 
@@ -182,19 +180,6 @@ static int hwt_engine_thread(void *arg)
 
 /* -- Workers --------------------------------------------------------------- */
 
-/* Wake an idle worker. If none is idle, the first worker that becomes free finds the work. */
-void hwt_worker_wake(struct hwt_shard *shard)
-	__must_hold(&shard->lock)
-{
-	struct hwt_worker *worker;
-
-	worker = list_first_entry_or_null(&shard->idle, struct hwt_worker, idle);
-	if (!worker)
-		return;
-	list_del_init(&worker->idle);
-	wake_up_process(worker->runner.task);
-}
-
 /*
  * Serve one timeout: fire the first one of the due list, or end the hold of the first one on
  * shard->owed. The two lists take turns, so that neither waits until the other is empty.
@@ -345,6 +330,7 @@ int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
 	unsigned int n;
 	int ret;
 
+	shard->irq_work = IRQ_WORK_INIT_HARD(hwt_engine_irq_work);
 	if (shard->wheel->nr_shards > 1)
 		snprintf(name, sizeof(name), "%s:%u", shard->wheel->name, shard->number);
 	else

@@ -8,7 +8,7 @@
 #include <linux/freezer.h>
 #include <linux/kthread.h>
 
-#include "core/wheel.h"
+#include "core/shard.h"
 
 /* Return true if the calling thread, which is one of the shard's, must freeze. */
 static inline bool hwt_frozen(const struct hwt_shard *shard)
@@ -33,6 +33,5 @@ void hwt_threads_stop(struct hwt_shard *shard);
 void hwt_threads_free(struct hwt_shard *shard);
 void hwt_threads_pin(struct hwt_shard *shard);
 bool hwt_engine_off_affinity(const struct hwt_shard *shard);
-void hwt_worker_wake(struct hwt_shard *shard);
 
 #endif /* _HWT_CORE_THREAD_H */

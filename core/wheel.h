@@ -16,7 +16,8 @@
 #include <linux/workqueue.h>
 
 #include "hwt.h"
-#include "core/shard.h"
+
+struct hwt_shard;
 
 /* Size of a buffer for the name of the function that created a wheel, with the final NUL. */
 #define HWT_CREATOR_MAX		48

@@ -10,6 +10,7 @@
 #include <linux/delay.h>
 #include <linux/smp.h>
 
+#include "core/shard.h"
 #include "core/wheel.h"
 #include "hwt_ktest.h"
 

@@ -5,6 +5,7 @@
 #include "shim.h"
 #include "core/cpus.h"
 #include "core/params.h"
+#include "core/shard.h"
 #include "core/wheel.h"
 #include "tap.h"
 
@@ -332,18 +333,18 @@ static void isolated_cpus(void)
 static void number_by_default(void)
 {
 	machine(1, 2, 8);
-	CHECK(hwt_shards_choose() == 1);
+	CHECK(hwt_shards_choose(hwt_shards) == 1);
 	machine(1, 3, 8);
-	CHECK(hwt_shards_choose() == 3);
+	CHECK(hwt_shards_choose(hwt_shards) == 3);
 	/* Offline CPUs count neither as CPUs nor as caches. */
 	cpumask_clear_cpu(23, &shim_online);
-	CHECK(hwt_shards_choose() == 3);
+	CHECK(hwt_shards_choose(hwt_shards) == 3);
 	machine(1, 3, 6);
 	cpumask_clear_cpu(0, &shim_online);
 	cpumask_clear_cpu(1, &shim_online);
-	CHECK(hwt_shards_choose() == 1);
+	CHECK(hwt_shards_choose(hwt_shards) == 1);
 	hwt_shards = 7;
-	CHECK(hwt_shards_choose() == 7);
+	CHECK(hwt_shards_choose(hwt_shards) == 7);
 	hwt_shards = 0;
 	CHECK(!shim_allocated);
 }
@@ -359,7 +360,7 @@ static void no_memory(void)
 		CHECK(!shim_fail_at && !shim_allocated);
 	}
 	shim_fail_at = 1;
-	CHECK(hwt_shards_choose() == 1);
+	CHECK(hwt_shards_choose(hwt_shards) == 1);
 	CHECK(!shim_fail_at && !shim_allocated);
 }
 

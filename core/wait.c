@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Waits for a change of a shard, under its lock, and the wake-ups for them
+ */
+#include <linux/hrtimer.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/wait_bit.h>
+
+#include "core/wait.h"
+
+/* The part of hwt_wake() for a shard that has waiters. */
+void __hwt_wake(struct hwt_shard *shard, void *var)
+	__must_hold(&shard->lock)
+{
+	/*
+	 * No barrier: waiters test their condition, and enter the queue, under the lock held here.
+	 */
+	wake_up_var(var);
+}
+
+/*
+ * Wait until hwt_wake() is called with @var, or until the time @until on CLOCK_MONOTONIC (NULL:
+ * without a limit). If @state is TASK_INTERRUPTIBLE, a signal ends the wait, too. The shard's lock
+ * is dropped meanwhile, so the caller must test its condition again.
+ */
+void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktime_t *until)
+	__must_hold(&shard->lock)
+{
+	wait_queue_head_t *queue = __var_waitqueue(var);
+	struct wait_bit_queue_entry wait;
+
+	init_wait_var_entry(&wait, var, 0);
+	/*
+	 * Barrier wait.prepare, unpaired: the task is in the queue before it drops the shard's
+	 * lock, so it misses no wake-up. Not needed: the condition changes, and hwt_wake() is
+	 * called, under this lock. So both come either before the caller has tested the condition,
+	 * or after this task is in the queue.
+	 */
+	prepare_to_wait(queue, &wait.wq_entry, state);
+	shard->waiters++;
+	spin_unlock(&shard->lock);
+	schedule_hrtimeout(until, HRTIMER_MODE_ABS);
+	spin_lock(&shard->lock);
+	shard->waiters--;
+	finish_wait(queue, &wait.wq_entry);
+}
+
+void hwt_wait_for(struct hwt_shard *shard, void *var)
+	__must_hold(&shard->lock)
+{
+	hwt_wait_until(shard, var, TASK_UNINTERRUPTIBLE, NULL);
+}
+
+const struct hwt_timeout_ops hwt_mark_ops = { };
+
+/*
+ * If an entry that was just removed from its list is not a timeout, but the mark of a flush or
+ * barrier, wake the task that waits for the mark, and return true.
+ */
+bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
+	__must_hold(&shard->lock)
+{
+	struct hwt_mark *mark = container_of(timeout, struct hwt_mark, timeout);
+
+	if (likely(!hwt_is_mark(timeout)))
+		return false;
+	mark->reached = true;
+	mark->call = shard->calls;
+	hwt_wake(shard, timeout);
+	return true;
+}
