@@ -278,7 +278,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 		struct hwt_periodic *__periodic = (_periodic);		\
 									\
 		hwt_timeout_init(&__periodic->timeout, (_wheel), (_ops)); \
-		/* Zero @run for queries, except if "debug" has refused to init a held timeout. */ \
+		/* Queries before the first firing read zeros. hwt uses @run of a held one. */ \
 		if (!hwt_held(&__periodic->timeout))			\
 			__periodic->run = (typeof(__periodic->run)) {};	\
 	} while (0)
@@ -547,8 +547,8 @@ static inline bool hwt_running(const struct hwt_timeout *timeout)
  * @timeout: the timeout
  *
  * Any context. Do not free the timeout just because this returns false: its ->release may still be
- * called or be executing. The duties of the caller, at the top of hwt.h, say when the timeout may
- * be freed.
+ * called or be executing. The duties of the caller, at the top of this file, say when the timeout
+ * may be freed.
  *
  * Return: true from the beginning of a hold to its end.
  */

@@ -495,9 +495,9 @@ struct hwt_list_args {
  * deadline for which the timeout was pending and the time of the stop. But a periodic timeout with
  * an unread event keeps this event, of kind HWT_EVENT_EXPIRED. The events of all timeouts, also
  * those of one-shots that have fired, then have the flag HWT_EVENT_LAST. They can still be read, or
- * be withdrawn by HWT_IOC_CANCEL. When no event is left, read() returns 0. Armed commands of
- * io_uring complete with -ESHUTDOWN. Other contexts are not affected, even if they share the wheel.
- * A second stop does nothing.
+ * be withdrawn by HWT_IOC_CANCEL. When no event is left, read() returns 0. Commands of io_uring
+ * whose timeouts are pending complete with -ESHUTDOWN. Other contexts are not affected, even if
+ * they share the wheel. A second stop does nothing.
  */
 struct hwt_stop_args {
 	__u32		size;
@@ -673,7 +673,7 @@ struct hwt_rings {
  * Times in operations and events are in the time namespace of the caller of HWT_IOC_RINGS. The
  * rings are freed when the descriptors of the context are closed and the memory is unmapped.
  *
- *	EBUSY	the context has rings that are mapped or have other sizes, or it has been stopped
+ *	EBUSY	the context has active rings, or rings of other sizes, or it has been stopped
  *	EINVAL	a number of entries or op_size is out of range, or op_size is no multiple of 8
  *	ENOMEM	there is no memory
  */

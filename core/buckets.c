@@ -56,8 +56,9 @@
 /* Reading this many bitmap words takes about as long as the cache miss to look at one timeout. */
 #define HWT_WORDS_PER_TIMEOUT	16
 /*
- * Cost of correcting an entry of @soonest, in units of the time to look at one timeout: @first of
- * up to BITS_PER_LONG buckets is read.
+ * What one correction of @soonest counts against the budget of an advance, where a timeout that is
+ * looked at counts 1. A correction reads the bounds of up to BITS_PER_LONG buckets, one after the
+ * other.
  */
 #define HWT_UPDATE_COST		4
 
@@ -104,7 +105,10 @@ static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 	return bucket;
 }
 
-/* For a bucket of the top level, lower @soonest of its bitmap word to @tick, its new @first. */
+/*
+ * If a bucket is on the top level, make @soonest of its bitmap word at most @tick: this is the
+ * bucket's new lower bound, @first.
+ */
 static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *bucket, u64 tick)
 {
 	unsigned int word;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Functions of the core for the device (/dev/hwt), which is a client in hwt.ko itself. Other
- * clients have hwt.h only.
+ * Functions of the core for a client that is in hwt.ko itself. Other clients have hwt.h only.
  */
 #ifndef _HWT_CORE_CLIENT_H
 #define _HWT_CORE_CLIENT_H

@@ -48,7 +48,10 @@ static u64 hwt_cpu_place(unsigned int cpu)
  */
 static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
 {
-	/* Use the place: since it was computed, the CPU may have come online or gone offline. */
+	/*
+	 * Take the online state from the place, not from cpu_online(): it must be the state by
+	 * which the places were sorted, even if the CPU has come online or gone offline since.
+	 */
 	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
 
 	units->nodes += !before || (place ^ *before) >> 48;
@@ -84,8 +87,8 @@ static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 
 /*
  * Return the default number of shards of a wheel: @wanted, the module's parameter "shards", if it
- * is not 0. If it is 0, return the number of last-level caches on a machine with more than 16 CPUs online,
- * and 1 on any other machine.
+ * is not 0. If it is 0, return the number of last-level caches on a machine with more than 16 CPUs
+ * online, and 1 on any other machine.
  */
 unsigned int __init hwt_shards_choose(unsigned int wanted)
 {

@@ -100,9 +100,9 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	smp_mb();
 	/*
 	 * Barrier intake.take, pairs with push.add in hwt_push(): this CPU sees what was written to
-	 * an entry, and to the client's object that contains it, before the push. Not needed: this
-	 * CPU gets the entry's address from the list, and this dependency orders its reads of the
-	 * entry after the push; llist_del_all() is there to take a list as a whole.
+	 * an entry, and to the client's object that contains it, before the push. A relaxed
+	 * exchange would do: this CPU gets the entry's address from the list, and the dependency on
+	 * the address orders its reads of the entry after the push.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)
 		if (!llist_empty(&inbox->list[chain]))
@@ -1034,7 +1034,7 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	if (!list_empty(&shard->owed) || !list_empty(&shard->buckets.due)) {
 		if (!shard->nr_workers)
 			return 0;
-		/* Wake a worker: a context that adds a due timeout may kick the engine only. */
+		/* A task that made a timeout due may have kicked the engine only: wake a worker. */
 		hwt_worker_wake(shard);
 	}
 	tick = hwt_buckets_next_tick(&shard->buckets);

@@ -370,9 +370,8 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	rcu_read_lock();
 	/*
 	 * Barrier clock.list, pairs with clock.add in __hwt_wheel_register(): a wheel that is found
-	 * in the list is initialised completely. Not needed: the reads here depend on the wheel's
-	 * address, so they come after the read of that address; list_for_each_entry_rcu() marks the
-	 * pair.
+	 * in the list is initialised completely. READ_ONCE() would do: all reads here go through
+	 * the wheel's address, and this dependency orders them after the read of the address.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (shard = wheel->first_shard; shard; shard = shard->next)

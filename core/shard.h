@@ -135,7 +135,8 @@ struct hwt_runner {
  * @shard:  its shard. Constant
  * @idle:   node in the shard's list of idle workers; protected by the shard's lock
  * @took_due: true if the worker's last timeout came from the due list, false if it came from
- *            shard->owed. Used by the worker only
+ *            shard->owed (timeouts to whose clients a ->cancelled or ->release is owed): the worker
+ *            takes from these lists in turn. Used by the worker only
  */
 struct hwt_worker {
 	struct hwt_runner	runner;
@@ -271,7 +272,10 @@ struct hwt_shard {
 	/* The list @runners has the engine as long as the shard exists, a worker until it ends. */
 	struct hwt_runner	engine;
 	struct hwt_worker	*worker;
-	/* @current_timeout of the engine while the engine calls @clock_set. Never armed. */
+	/*
+	 * A stand-in that is never armed. The engine's @current_timeout points to it while the
+	 * engine calls @clock_set, which belongs to no timeout.
+	 */
 	struct hwt_timeout	clock_timeout;
 
 	/* Used by the threads. Constant once the shard is created, if no comment says otherwise. */

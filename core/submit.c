@@ -157,11 +157,11 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 }
 
 /*
- * Hand a SUBMITTED timeout to the engine: push it if this caller has set SUBMITTED (@action is
- * HWT_SUBMIT), and wake the engine if need be. @seq: the value of sleep_seq before the caller set
- * SUBMITTED. If sleep_seq has changed after the push, the engine may have gone to sleep without the
- * timeout. Not inlined, because a call that moves a timeout in a bucket to a later tick, as most
- * calls do, does not come here.
+ * Hand a SUBMITTED timeout to the engine, and wake the engine if need be. If this caller has set
+ * SUBMITTED (@action is HWT_SUBMIT), push the timeout; otherwise another caller has pushed it, or
+ * will. @seq: sleep_seq, read before SUBMITTED was set. If sleep_seq differs after the push, the
+ * engine may have gone to sleep before the push, and has to be kicked. Not inlined, because a call
+ * that moves a timeout in a bucket to a later tick, as most calls do, does not come here.
  */
 static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				u64 tick, enum hwt_action action, unsigned int seq)

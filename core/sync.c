@@ -243,8 +243,9 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 }
 
 /*
- * Do what hwt_cancel_sync() does or, if @set is HWT_F_SHUTDOWN, what hwt_shutdown_sync() does, but
- * return -EDEADLK without a warning.
+ * Do what hwt_cancel_sync() does or, if @set is HWT_F_SHUTDOWN, what hwt_shutdown_sync() does. The
+ * only difference: in the timeout's own callback, where the call would wait for itself, the caller
+ * gets -EDEADLK, and no warning is logged.
  */
 int hwt_sync(struct hwt_timeout *timeout, u64 set)
 {

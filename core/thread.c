@@ -229,9 +229,9 @@ static void hwt_worker_wait(struct hwt_shard *shard, struct hwt_worker *worker)
 	list_add(&worker->idle, &shard->idle);
 	/*
 	 * Barrier worker.state, pairs with kernel.wake in hwt_thread_wake_frozen(), which does not
-	 * take the shard's lock: a stop sets shard->exiting and then wakes this thread. This thread
-	 * sees shard->exiting set below, and does not sleep, or the wake-up finds the state that is
-	 * set here, and ends the sleep.
+	 * take the shard's lock: a stop sets shard->exiting and then wakes this thread; this thread
+	 * sets its state here and then reads shard->exiting. So either this thread sees
+	 * shard->exiting and does not sleep, or the wake-up sees the state and ends the sleep.
 	 */
 	set_current_state(hwt_idle_state(shard));
 	spin_unlock(&shard->lock);
@@ -492,10 +492,10 @@ static void hwt_attach_work(struct work_struct *work)
 }
 
 /*
- * Move the engines' threads of a wheel, which has no workers, to the cgroups of the caller. A
- * kworker moves them for two reasons: the caller may lack the privilege to move a kernel thread
- * between cpusets, and the caller's cgroup might throttle the caller while it holds the locks of
- * cgroups.
+ * Move the engines' threads of a wheel to the cgroups of the caller. The wheel must have no
+ * workers, so these are all its threads. A kworker moves them for two reasons: the caller may lack
+ * the privilege to move a kernel thread between cpusets, and the caller's cgroup might throttle the
+ * caller while it holds the locks of cgroups.
  */
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
 {

@@ -23,8 +23,8 @@ struct hwt_shard;
 #define HWT_CREATOR_MAX		48
 
 /*
- * A wheel: the data that its shards have in common. Each shard has copies of the data that every
- * schedule needs.
+ * A wheel: the data that its shards have in common. What is read each time that a timeout is armed
+ * is also copied into each shard, so that arming does not access this structure.
  */
 struct hwt_wheel {
 	/* Constant once created. */

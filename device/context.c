@@ -211,9 +211,10 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	xa_lock(&ctx->entries);
 	/*
 	 * Barrier stop.stopped, pairs with poll.stopped in hwt_poll() and read.stopped in
-	 * hwt_read_iter() and hwt_rings_enough(): a task that sees @stopped finds all events. Not
-	 * needed: each event was added under entries.xa_lock, which this task has taken since, so
-	 * the events come before this store. The release marks the pair.
+	 * hwt_read_iter() and hwt_rings_enough(): a task that sees @stopped finds all events.
+	 * WRITE_ONCE() would do: each event was added under entries.xa_lock, which this task has
+	 * taken since, so the events come before this store. The release shows what the readers
+	 * rely on.
 	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)

@@ -247,10 +247,11 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
 		/*
-		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): a reader
-		 * that sees @stopped finds all events below. Not needed: the stop sets @stopped
-		 * under entries.xa_lock, which hwt_event_read() takes afterwards. The acquire marks
-		 * the pair.
+		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if
+		 * @stopped is true here, hwt_event_read() finds every event that is left.
+		 * READ_ONCE() would do: the stop sets @stopped under entries.xa_lock, which
+		 * hwt_event_read() takes afterwards. The acquire shows with which release this read
+		 * pairs.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_event_read(ctx, to);

@@ -176,9 +176,9 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	smp_rmb();
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. Not needed: the rings are accessed through this pointer,
-	 * and such an address dependency orders the accesses after this read. The acquire marks the
-	 * pair.
+	 * pointer sees initialised rings. READ_ONCE() would do: the rings are accessed through
+	 * this pointer only, and the address dependency orders these accesses. The acquire shows
+	 * with which release this read pairs.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
@@ -261,9 +261,10 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
 	/*
-	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
-	 * @stopped finds all events in the refill below. Not needed: the stop sets @stopped under
-	 * entries.xa_lock, which hwt_rings_refill() takes afterwards. The acquire marks the pair.
+	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if @stopped is true
+	 * here, the refill below finds every event that is left. READ_ONCE() would do: the stop
+	 * sets @stopped under entries.xa_lock, which hwt_rings_refill() takes afterwards. The
+	 * acquire shows with which release this read pairs.
 	 */
 	bool stopped = smp_load_acquire(&ctx->stopped);
 
@@ -334,9 +335,10 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	if (ret)
 		return ret == -ETIME ? ret : -EINTR;
 	/*
-	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
-	 * @stopped finds all events in the refill below. Not needed: the stop sets @stopped under
-	 * entries.xa_lock, which hwt_rings_refill() takes afterwards. The acquire marks the pair.
+	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if @stopped is true
+	 * here, the refill below finds every event that is left. READ_ONCE() would do: the stop
+	 * sets @stopped under entries.xa_lock, which hwt_rings_refill() takes afterwards. The
+	 * acquire shows with which release this read pairs.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	/*
@@ -377,9 +379,9 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. Not needed: the rings are accessed through this pointer,
-	 * and such an address dependency orders the accesses after this read. The acquire marks the
-	 * pair.
+	 * pointer sees initialised rings. READ_ONCE() would do: the rings are accessed through
+	 * this pointer only, and the address dependency orders these accesses. The acquire shows
+	 * with which release this read pairs.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	int ret;

@@ -115,8 +115,9 @@ static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args 
 			   struct hwt_wheel_params *params, struct hwt_setup *setup)
 {
 	/*
-	 * The entry has a periodic mode, because only such entries count overruns. Here, the
-	 * overruns are how often the clock was set again before the event was read.
+	 * For the entry whose events report that the clock was set. Its mode is periodic only
+	 * because entries of other modes do not count overruns: here, the number of times that the
+	 * clock was set again before the event was read.
 	 */
 	static const struct hwt_op op = { .mode = HWT_MODE_FIXED_DELAY };
 	struct hwt_wheel *wheel;

@@ -113,7 +113,7 @@ void hwt_show_add(struct hwt_context *ctx)
 {
 	static atomic64_t contexts;
 
-	/* No barrier: the number only has to be unique. */
+	/* No barrier is needed: the number must be unique, and orders nothing. */
 	ctx->number = atomic64_inc_return(&contexts);
 	ctx->opener = task_tgid_nr(current);
 	get_task_comm(ctx->command, current->group_leader);

@@ -286,8 +286,8 @@ void hwt_user_destroy_wheel(struct hwt_user *user, bool unlimited, struct hwt_wh
 }
 
 /*
- * Return the id of the caller's cgroup; 0 without cgroup_threads. A new cgroup never gets an old
- * id.
+ * Return the id of the caller's cgroup, or 0 if the parameter cgroup_threads is off. A new cgroup
+ * never gets the id of a removed one.
  */
 static u64 hwt_current_cgroup(void)
 {
@@ -383,9 +383,10 @@ struct hwt_home *hwt_home_get(struct hwt_user *user)
 }
 
 /*
- * Decrement the number of a home's contexts. If this was the last context, destroy the wheel and
- * free the home. Do not take user->lock, which is held while a home is created: the caller may be
- * any task that closes the last descriptor of a context, and must not wait for the creation.
+ * Drop a context's reference to its home, the wheel that contexts of one user in one cgroup share.
+ * If this was the last context, destroy the wheel and free the home. Do not take user->lock, which
+ * is held while a home is created: the caller may be any task that closes the last descriptor of a
+ * context, and must not wait for the creation.
  */
 void hwt_home_put(struct hwt_user *user, struct hwt_home *home)
 {

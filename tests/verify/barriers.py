@@ -21,8 +21,8 @@ ORDERS = re.compile(
     r"queue_work\w*|irq_work_queue\w*|wake_up_var|wait_var_event\w*)\s*\(")
 NAME = r"[a-z]+\.[a-z0-9_]+"
 TAG = re.compile(rf"\bBarrier ({NAME}), (?:pairs with ([^:]+)|unpaired): (.*?)(?=\bBarrier |$)")
-# In the text of a tag: another operation, which is named, orders the accesses already.
-SPARE = re.compile(r"\bNot needed: ")
+# In the text of a tag: a weaker operation "would do: " something else orders the accesses already.
+SPARE = re.compile(r"\bwould do: ")
 # A reason that stands elsewhere.
 SHORT = re.compile(r"\b[Aa]s (?:above|below|in \w+(?:\(\)|\.)|for \w+\(\))|\b[Ss]ee (?:above|there)\b")
 BEGUN = re.compile(rf"\bBarrier {NAME}")
@@ -197,8 +197,8 @@ PLANTS = [
     ("a name of the tests that the sources do not have", "core/thread.c", "Barrier worker.state,",
      "Barrier worker.idle,", "^worker.state$"),
     ("a needed barrier is called spare", "core/kick.c", "hwt_engine_sleep_until(): the engine",
-     "hwt_engine_sleep_until(): Not needed: the engine", "kick.after is needed"),
-    ("a spare barrier is not called so", "core/registry.c", "Not needed: ", "Needed: ",
+     "hwt_engine_sleep_until(): READ_ONCE() would do: the engine", "kick.after is needed"),
+    ("a spare barrier is not called so", "core/registry.c", " would do: ", " would not do: ",
      "clock.list is not needed"),
     ("a reason that stands elsewhere", "core/engine.c",
      "the caller that begins the next\n\t * hold sees everything that was done in this one.",
