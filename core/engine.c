@@ -1116,7 +1116,7 @@ static u64 hwt_off_cpu(void)
  * which its thread has waited for a CPU since then. @off_ns: the result of hwt_off_cpu() before the
  * sleep.
  */
-static void hwt_engine_woken(struct hwt_shard *shard, u64 off_ns)
+void hwt_engine_woken(struct hwt_shard *shard, u64 off_ns)
 {
 	shard->woken_ns = ktime_get_ns() - (hwt_off_cpu() - off_ns);
 }
