@@ -62,6 +62,7 @@ end
 work_on
 # trace-cmd has noted the names of functions while the module was loaded.
 unload kt_shown
+grep -m 20 . /tmp/documented.txt | sed 's/^/# /'
 check "trace-cmd: a schedule" has /tmp/documented.txt 'hwt_schedule: *wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
 check "trace-cmd: an expiry" has /tmp/documented.txt 'hwt_expire_entry: *wheel=shown/one .* function=shown_slow'
 
@@ -81,7 +82,7 @@ one_line()
 	sed 's/^/# /' /tmp/documented.txt
 }
 one_line "bpftrace: callers of a schedule" has /tmp/documented.txt '^ *hwt_ioctl' <<'end'
-bpftrace -e 'tracepoint:hwt:hwt_schedule { @[kstack(5)] = count(); }'
+bpftrace -e 'tracepoint:hwt:hwt_schedule { @[kstack(8)] = count(); }'
 end
 one_line "bpftrace: wake-ups by wheel" has /tmp/documented.txt '^@\[hwt_device, 0\]: [0-9]' <<'end'
 bpftrace -e 'tracepoint:hwt:hwt_wake { @[args->wheel, args->kicked] = count(); }'
