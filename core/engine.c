@@ -946,6 +946,20 @@ static void hwt_engine_intake_since(struct hwt_shard *shard)
 }
 
 /*
+ * Collect a step of submissions. If no more were waiting, all that were submitted before the tick
+ * @now are collected: note this in @intake_since. Return the number of entries collected.
+ */
+static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
+	__must_hold(&shard->lock)
+{
+	unsigned int n = hwt_collect(shard, HWT_COLLECT_STEP);
+
+	if (n < HWT_COLLECT_STEP)
+		shard->intake_since = now;
+	return n;
+}
+
+/*
  * Advance the cursor to @now, and fire due timeouts. Then end the holds of the timeouts on
  * shard->owed in small steps. After each step, fire the timeouts that have become due meanwhile, so
  * that they need not wait until all holds have ended. Both kinds of work are bounded, because other
@@ -959,9 +973,15 @@ static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now)
 	served = hwt_engine_serve(shard, now, HWT_FIRE_MAX);
 	for (holds = 0; holds < HWT_FIRE_MAX && hwt_engine_end_holds(shard); holds += HWT_STEP) {
 		hwt_runner_break(shard, &shard->engine);
-		if (served < HWT_FIRE_MAX)
-			served += hwt_engine_serve(shard, hwt_engine_tick(shard),
-						   HWT_FIRE_MAX - served);
+		if (served == HWT_FIRE_MAX)
+			continue;
+		/*
+		 * Collect before the cursor goes on: a timeout that is collected behind the cursor
+		 * does not fire in the order of ticks.
+		 */
+		now = hwt_engine_tick(shard);
+		hwt_engine_collect(shard, now);
+		served += hwt_engine_serve(shard, now, HWT_FIRE_MAX - served);
 	}
 	return served;
 }
@@ -1001,10 +1021,8 @@ void hwt_engine_pass(struct hwt_shard *shard)
 		hwt_engine_catch_up(shard, now);
 	hwt_engine_intake_since(shard);
 	for (;;) {
-		n = hwt_collect(shard, HWT_COLLECT_STEP);
+		n = hwt_engine_collect(shard, now);
 		collected += n;
-		if (n < HWT_COLLECT_STEP)
-			shard->intake_since = now;
 		if (shard->nr_workers)
 			hwt_engine_advance(shard, now);
 		else

@@ -596,6 +596,55 @@ static void __init test_recycled(unsigned int workers)
 
 /* -- Many releases ------------------------------------------------------------------------- */
 
+static struct kt ordered[16];
+static atomic_t ordered_fired, disordered;
+
+static void ordered_expire(struct hwt_timeout *timeout)
+{
+	struct kt *kt = container_of(timeout, struct kt, timeout);
+
+	if (atomic_inc_return(&ordered_fired) - 1 != kt - ordered)
+		atomic_inc(&disordered);
+	kt_expire(timeout);
+}
+
+/* The first call schedules timeouts, and returns when all have come due. */
+static void ordering_release(struct hwt_timeout *timeout)
+{
+	static bool called;
+	int i;
+
+	if (called)
+		return;
+	called = true;
+	for (i = 0; i < ARRAY_SIZE(ordered); i++)
+		hwt_schedule(&ordered[i].timeout, (i + 1) * 2 * KT_MS);
+	msleep(100);
+}
+
+static const struct hwt_timeout_ops ordering_ops = { .release = ordering_release };
+
+/* Between the ends of holds, the cursor does not pass timeouts that are not collected yet. */
+static void __init test_order(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("wait", .shards = 1);
+	/* More holds than the engine ends in one step. */
+	static struct hwt_timeout ordering[500];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ordered); i++)
+		kt_setup(&ordered[i], wheel, ordered_expire);
+	for (i = 0; i < ARRAY_SIZE(ordering); i++) {
+		hwt_timeout_init(&ordering[i], wheel, &ordering_ops);
+		hwt_schedule(&ordering[i], KT_HOUR);
+		hwt_cancel(&ordering[i]);
+	}
+	KTEST(KT_WAIT(atomic_read(&ordered_fired) == ARRAY_SIZE(ordered)) &&
+	      !atomic_read(&disordered),
+	      "timeouts that come due during a release fire in the order of ticks");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 /* More holds than the engine ends in one pass. */
 #define DEFERRED	150000
 
@@ -788,6 +837,7 @@ static void __init selftest(void)
 	test_wait_told();
 	test_wait_deferred();
 	test_flush_release();
+	test_order();
 	test_due_first();
 	test_deferred();
 	test_deferred_stop();
