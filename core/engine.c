@@ -963,9 +963,10 @@ static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
  * Advance the cursor to @now, and fire due timeouts. Then end the holds of the timeouts on
  * shard->owed in small steps. After each step, fire the timeouts that have become due meanwhile, so
  * that they need not wait until all holds have ended. Both kinds of work are bounded, because other
- * contexts may keep adding to them. Return the number of timeouts taken off the due list.
+ * contexts may keep adding to them. Add the number of entries collected meanwhile to *@collected.
+ * Return the number of timeouts taken off the due list.
  */
-static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now)
+static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned int *collected)
 	__must_hold(&shard->lock)
 {
 	unsigned int served, holds;
@@ -980,7 +981,7 @@ static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now)
 		 * does not fire in the order of ticks.
 		 */
 		now = hwt_engine_tick(shard);
-		hwt_engine_collect(shard, now);
+		*collected += hwt_engine_collect(shard, now);
 		served += hwt_engine_serve(shard, now, HWT_FIRE_MAX - served);
 	}
 	return served;
@@ -1026,7 +1027,7 @@ void hwt_engine_pass(struct hwt_shard *shard)
 		if (shard->nr_workers)
 			hwt_engine_advance(shard, now);
 		else
-			served += hwt_engine_work(shard, now);
+			served += hwt_engine_work(shard, now, &collected);
 		if (n < HWT_COLLECT_STEP || collected >= HWT_COLLECT_MAX)
 			break;
 		now = hwt_engine_tick(shard);
