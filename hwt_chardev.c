@@ -285,10 +285,7 @@ static const struct file_operations hwt_fops = {
 #endif
 };
 
-/*
- * The device is not a misc device: all misc devices are opened under one mutex, and an open of
- * /dev/hwt may take long, because it may create a thread.
- */
+/* Not a misc device: misc devices are opened under one mutex, and hwt_open() may take long. */
 static dev_t hwt_devt;
 static struct cdev *hwt_cdev;
 static struct class *hwt_class;
@@ -363,10 +360,7 @@ void hwt_chardev_exit(void)
 	hwt_entries_exit();
 }
 
-/*
- * The structures have the same layout in 32-bit programs: each member lies at a multiple of its
- * size (64-bit members because of the type __aligned_u64), and there is no padding.
- */
+/* 32-bit programs have the same layout: each member is aligned to its size, without padding. */
 static_assert(sizeof(struct hwt_event) == 64);
 static_assert(sizeof(struct hwt_info_args) == HWT_INFO_SIZE_VER1);
 static_assert(sizeof(struct hwt_setup_args) == HWT_SETUP_SIZE_VER1);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The module: its parameters, initialisation and exit
- */
+/* The module: its parameters, initialisation and exit */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/init.h>
@@ -104,10 +102,7 @@ err_registry:
 	return ret;
 }
 
-/*
- * Called when no file of /dev/hwt is open, and no wheel but hwt_system_wheel is left: open files
- * and other wheels hold references to the module.
- */
+/* No file of /dev/hwt is open, and no wheel but hwt_system_wheel is left: they keep hwt loaded. */
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();

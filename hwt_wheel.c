@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The functions of hwt.h for wheels: create, share, stop, destroy, flush and query them
- *
- * A wheel has one or more shards (core/shard.c). The functions here work on all shards of a wheel.
- */
+/* The functions of hwt.h for wheels: create, share, stop, destroy, flush and query them */
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/init.h>
@@ -30,9 +26,8 @@
 /* -- Memory --------------------------------------------------------------- */
 
 /*
- * The workqueue that frees shared wheels whose last reference was put in a callback of the wheel
- * itself: the callback cannot wait for its own end. The queue has a rescuer, so that wheels are
- * freed even while memory is short.
+ * The workqueue that frees a shared wheel whose last reference was put in a callback of the wheel:
+ * the callback cannot wait for its own end. The rescuer frees wheels when memory is short.
  */
 static struct workqueue_struct *hwt_wq;
 
@@ -64,8 +59,7 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 	/*
 	 * Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and hwt_debug_releasing(), and
-	 * leave.rcu in hwt_unlock_last(): a CPU that is still kicking an engine of the wheel, or
-	 * releasing a shard's lock, has finished before the wheel is freed.
+	 * leave.rcu in hwt_unlock_last(): no CPU still kicks an engine or unlocks a shard.
 	 */
 	synchronize_rcu();
 	for (shard = wheel->first_shard; shard; shard = shard->next)
@@ -101,11 +95,7 @@ static struct hwt_wheel *hwt_wheel_begin(const struct hwt_wheel_params *params, 
 	return wheel;
 }
 
-/*
- * Create the shards of a wheel. The memory of each shard is on the NUMA node of its CPUs, but
- * nothing has to run on these CPUs for that, because a real-time task may never leave them. After
- * an error, the caller calls hwt_wheel_abandon().
- */
+/* Create the shards of a wheel. After an error, the caller calls hwt_wheel_abandon(). */
 static int hwt_wheel_add_shards(struct hwt_wheel *wheel, const struct hwt_wheel_params *params,
 				const u8 *map, gfp_t gfp)
 {
@@ -171,10 +161,7 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	ret = hwt_params_get(&params, user_params);
 	if (ret)
 		return ERR_PTR(ret);
-	/*
-	 * At the limit of the caller's memory cgroup, fail without the OOM killer and without a
-	 * report.
-	 */
+	/* At the limit of the memory cgroup, fail without the OOM killer and without a report. */
 	wheel = hwt_wheel_alloc(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (IS_ERR(wheel))
 		return wheel;
@@ -188,9 +175,8 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
 
 /*
- * Create a shared wheel, and add it to the registry. hwt_wheels_lock is not held during the
- * creation, because CPU hotplug and the unloading of any module wait for this lock. So another task
- * may add a wheel with the same parameters meanwhile: then return that wheel, and free the new one.
+ * Create a shared wheel without hwt_wheels_lock, for which CPU hotplug and the unloading of modules
+ * wait. If another task adds a wheel with the same parameters meanwhile, return that wheel.
  */
 static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params,
 					   const void *creator, struct module *owner,
@@ -254,10 +240,7 @@ void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
 	if (!ret) {
 		module_put(THIS_MODULE);
 	} else if (hwt_in_callback(wheel)) {
-		/*
-		 * No barrier: the work is queued once in a wheel's life, so it is never pending
-		 * here.
-		 */
+		/* No barrier: the work is queued only once, so it is never pending here. */
 		queue_work(hwt_wq, &wheel->free_work);
 	} else {
 		hwt_wheel_free_work(&wheel->free_work);
@@ -468,7 +451,6 @@ EXPORT_SYMBOL_GPL(hwt_wheel_pending);
 struct hwt_wheel *hwt_system_wheel;
 EXPORT_SYMBOL_GPL(hwt_system_wheel);
 
-/* Create hwt_system_wheel. Return 0, or an error of hwt_wheel_get_shared(). */
 int __init hwt_system_wheel_create(void)
 {
 	const struct hwt_wheel_params params = { .name = "hwt_system" };
@@ -482,7 +464,6 @@ int __init hwt_system_wheel_create(void)
 	return 0;
 }
 
-/* Destroy hwt_system_wheel. No client uses it any more. */
 void hwt_system_wheel_destroy(void)
 {
 	hwt_stop(hwt_system_wheel, NULL, NULL);
@@ -494,18 +475,12 @@ void hwt_system_wheel_destroy(void)
 int __init hwt_wheels_init(void)
 {
 	hwt_shards_default = hwt_shards_choose(hwt_shards);
-	/*
-	 * The queue's rescuer thread gets the name of the queue. It must not look like the name of
-	 * a wheel's thread, which begins with "hwt" by default.
-	 */
+	/* The rescuer gets this name. It must not look like a wheel's thread, "hwt" by default. */
 	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return hwt_wq ? 0 : -ENOMEM;
 }
 
-/*
- * Called when no wheel is left: hwt_system_wheel was destroyed, and any other wheel would keep the
- * module loaded.
- */
+/* Called when no wheel is left: hwt_system_wheel was destroyed, and others keep hwt loaded. */
 void hwt_wheels_exit(void)
 {
 	destroy_workqueue(hwt_wq);

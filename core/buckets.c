@@ -2,40 +2,10 @@
 /*
  * The buckets of a wheel, after Varghese and Lauck (1987), schemes 6 and 7; see docs/design.md
  *
- * A bucket of level 0 spans one tick; a bucket of level n + 1 spans a whole revolution of level n.
- * The cursor is the last tick that was reached. A timeout is put on the lowest level on which its
- * tick and the cursor are in the same revolution: the highest bit in which tick and cursor differ
- * tells which level that is. Revolutions begin at multiples of their length, wherever the cursor
- * is. So the buckets have three properties:
- *
- *   - All timeouts of one tick are in one bucket, in no order.
- *   - All timeouts of a level are due before those of the next higher level. So the next bucket
- *     that the cursor has to enter is the first occupied one of the lowest level that has any.
- *   - When the cursor enters a bucket of level n, all buckets of lower levels that begin at the
- *     same tick are empty. So at each tick there is at most one bucket to enter.
- *
  * When the cursor enters a bucket, the bucket's timeouts become due or, on higher levels, move to
- * lower levels (a cascade). On the top level only, the ticks of later revolutions (rounds) share
- * the buckets with those of the present revolution. A timeout's round is not stored: when the
- * cursor enters a bucket, the timeouts of later rounds are put back into the same bucket. With one
- * level only, the buckets are a hashed wheel.
- *
- * Each bucket has a lower bound of the ticks of its timeouts, @first. So the engine sleeps until
- * @first of the next bucket, not only until the tick at which the cursor enters this bucket; and
- * the cursor passes by buckets whose timeouts are all of later rounds. Because of the rounds, any
- * bucket of the top level may be the next one to enter. So that a search need not read @first of
- * all these buckets, each word of the top level's bitmap of occupied buckets has an entry in
- * @soonest: a lower bound of @first of the word's buckets.
- *
- * The time of a call does not grow with the number of timeouts or buckets, except that a call may
- * read more words of the bitmap. (hwt_buckets_init() does take longer for more buckets, as do the
- * functions whose comments say so.) Long work, such as a million timeouts in one bucket, or 65,536
- * occupied buckets, is divided among several calls, each limited by a budget. Between these calls,
- * the timeouts are on a list, @moving: when the cursor enters a bucket, its timeouts are spliced to
- * @moving, unless they are due at once; a rebase, which may set the cursor back, splices the
- * timeouts of all buckets to @moving. From there, each timeout moves to the list for its tick.
- * Timeouts are taken from the two ends of @moving in turn: while one timeout is moved, the next
- * one, at the other end, is prefetched.
+ * lower levels (a cascade). Buckets of the top level also have timeouts of later revolutions
+ * (rounds); these are put back. Long work is divided among several calls, each limited by a budget.
+ * Between these calls, the timeouts that have yet to be moved are on the list @moving.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -55,20 +25,15 @@
 #define HWT_SEARCH_MAX		8
 /* Reading this many bitmap words takes about as long as the cache miss to look at one timeout. */
 #define HWT_WORDS_PER_TIMEOUT	16
-/*
- * What one correction of @soonest counts against the budget of an advance, where a timeout that is
- * looked at counts 1. A correction reads the bounds of up to BITS_PER_LONG buckets, one after the
- * other.
- */
+/* Cost of a correction of @soonest, which reads up to BITS_PER_LONG bounds; a timeout costs 1. */
 #define HWT_UPDATE_COST		4
 
 /**
  * struct hwt_search - the result of a search for the bucket to enter next
  * @bucket: the bucket
  * @tick:   the tick at which the cursor enters it
- * @stale:  true if the search was given up after HWT_SEARCH_MAX corrections of @soonest. Then
- *          @bucket is not valid, and @tick is a tick before which no bucket has to be entered. The
- *          corrections remain, so the next search gets further
+ * @stale:  true if the search was given up after HWT_SEARCH_MAX corrections of @soonest, which
+ *          remain. Then @bucket is not valid, and no bucket has to be entered before @tick
  * @cost:   the time that the search took, in units of the time to look at one timeout
  */
 struct hwt_search {
@@ -105,10 +70,7 @@ static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 	return bucket;
 }
 
-/*
- * If a bucket is on the top level, make @soonest of its bitmap word at most @tick: this is the
- * bucket's new lower bound, @first.
- */
+/* A bucket's @first is now @tick. If the bucket is on the top level, lower @soonest of its word. */
 static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *bucket, u64 tick)
 {
 	unsigned int word;
@@ -153,7 +115,7 @@ static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
 	list_add_tail(link, list);
 }
 
-/* Return the list in which a timeout with this tick belongs at the present cursor. */
+/* Return the list for a tick. The highest bit in which tick and cursor differ tells the level. */
 static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 tick)
 {
 	const struct hwt_level *level = buckets->level, *top = level + buckets->levels - 1;
@@ -199,11 +161,9 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 }
 
 /*
- * Find the word of the top level's bitmap that has the lowest @soonest, and store its index in
- * @word. Read the words in the order in which the cursor reaches their buckets. Stop when the
- * buckets of all remaining words begin at or after the lowest @soonest found so far.
- *
- * Return: the lowest @soonest, or HWT_TICK_NEVER if the level is empty.
+ * Return the lowest @soonest of the top level, and store its index in @word; HWT_TICK_NEVER if the
+ * level is empty. Read the words in the order in which the cursor reaches their buckets, and stop
+ * when the buckets of all remaining words begin at or after the lowest @soonest found so far.
  */
 static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 			   struct hwt_search *search)
@@ -226,10 +186,7 @@ static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 	return best;
 }
 
-/*
- * Correct @soonest of a word of the top level's bitmap: set it to the lowest @first of the word's
- * buckets, and return this tick. Store in @slot the index in @top of the bucket that has it.
- */
+/* Set a word's @soonest to the lowest @first of its buckets. Return it, and its bucket in @slot. */
 static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsigned long *slot)
 {
 	unsigned long bits = hwt_level_map(buckets, hwt_top_level(buckets))[word], i;
@@ -259,10 +216,7 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 		soonest = hwt_top_soonest(buckets, &word, search);
 		if (soonest == HWT_TICK_NEVER)
 			return false;
-		/*
-		 * If the bucket from which @soonest came was emptied or entered, @soonest is too
-		 * low: search again after the correction.
-		 */
+		/* @soonest was too low if its bucket was emptied or entered: search again. */
 		search->stale = hwt_top_update(buckets, word, &slot) != soonest;
 		search->cost += search->stale ? HWT_UPDATE_COST : 0;
 	}
@@ -271,7 +225,7 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 	return true;
 }
 
-/* Find the bucket that the cursor has to enter next. Return false if all buckets are empty. */
+/* Find the next bucket to enter; lower levels are due before higher ones. Return false if none. */
 static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_search *search)
 {
 	const struct hwt_level *level, *top = hwt_top_level(buckets);
@@ -305,9 +259,8 @@ static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
  * @buckets: the buckets
  *
  * Return: the cursor if a cascade or a rebase is not complete; HWT_TICK_NEVER if all buckets are
- * empty; in all other cases, a lower bound of the ticks of the timeouts in buckets. The lower bound
- * is the lowest of these ticks, unless a timeout was removed from a bucket, or pushed back in it,
- * since the bucket was last empty.
+ * empty; else a lower bound of the ticks of the timeouts in buckets, which is the lowest of these
+ * ticks unless timeouts were removed or pushed back.
  */
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 {
@@ -340,10 +293,7 @@ unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned in
 	return n;
 }
 
-/*
- * Append the timeouts of all buckets to a list. Each bucket that is emptied takes 1 off the budget.
- * Return true when all buckets are empty, false if the budget is used up before.
- */
+/* Append the timeouts of all buckets to @list; each bucket costs 1. Return true when done. */
 static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *list,
 			       unsigned int *budget)
 {
@@ -360,10 +310,7 @@ static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *li
 	return true;
 }
 
-/*
- * Move the timeouts in @moving to the lists for their ticks. Each timeout takes 1 off the budget.
- * Return true when @moving is empty, false if the budget is used up before.
- */
+/* Move the timeouts in @moving to their lists; each costs 1. Return true when @moving is empty. */
 static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 {
 	struct list_head *moving = &buckets->moving, *pos;
@@ -373,9 +320,9 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 		if (!*budget)
 			return false;
 		/*
-		 * After a rebase, the timeouts of the former due list are at the front, in the
-		 * order of their ticks. Take timeouts from the front only, so that those that are
-		 * still due remain in this order.
+		 * Take timeouts from both ends in turn, and prefetch the next one. After a rebase,
+		 * take them from the front only, so that those of the former due list, which are in
+		 * front, remain in the order of their ticks.
 		 */
 		if ((*budget)-- & 1 || buckets->rebased) {
 			pos = moving->next;
@@ -396,10 +343,7 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_search *search)
 {
 	size_t index = search->bucket - buckets->bucket;
-	/*
-	 * All timeouts of a bucket of level 0 were inserted for this tick, so they become due at
-	 * once. If level 0 is also the top level, it has rounds, and some may be for later ticks.
-	 */
+	/* Timeouts of level 0 are due now, unless level 0 is the top level, which has rounds. */
 	bool due = index <= buckets->level->mask && buckets->levels > 1;
 
 	buckets->cursor = search->tick;
@@ -410,13 +354,10 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_sear
 /**
  * hwt_buckets_skip() - move the cursor on, but into no occupied bucket
  * @buckets: the buckets
- * @now:     the furthest tick to go to, below HWT_TICK_NEVER; the cursor does not go back to an
- *           earlier tick
+ * @now:     the furthest tick to go to, below HWT_TICK_NEVER; the cursor does not go back
  *
- * The cursor stops before the next occupied bucket, so no timeout moves or becomes due. If timeouts
- * are due or in @moving, the cursor does not move at all. Use this function after a long time in
- * which nothing was due: when the cursor is closer to the present tick, new timeouts go to lower
- * levels.
+ * The cursor does not move if timeouts are due or in @moving. For use after a long time in which
+ * nothing was due: if the cursor is closer to the present tick, new timeouts go to lower levels.
  */
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 {
@@ -433,14 +374,12 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
  * hwt_buckets_advance() - move the cursor on, from occupied bucket to occupied bucket
  * @buckets: the buckets
  * @now:     the tick to go to, below HWT_TICK_NEVER; the cursor does not go back to an earlier tick
- * @budget:  maximum number of timeouts to look at in this call. A bucket that is emptied after a
- *           rebase counts as one timeout, a search for the next bucket as several (@cost of struct
- *           hwt_search)
+ * @budget:  maximum number of timeouts to look at. A bucket that is emptied after a rebase counts
+ *           as one timeout, a search for the next bucket as several (@cost of struct hwt_search)
  * @stop:    if true, do not move the cursor on while the due list is not empty
  *
- * Append all timeouts with ticks up to @now to the due list, in the order of their ticks. Timeouts
- * that were pushed back beyond @now may be among them. So the caller checks each timeout that it
- * takes from the due list, and inserts it again if it is not due yet.
+ * Append the timeouts with ticks up to @now to the due list, in the order of ticks. Timeouts that
+ * were pushed back beyond @now may be among them: the caller has to insert these again.
  *
  * Return: true when the cursor has reached @now, or when @stop has kept it from moving on; false
  * when the budget was used up before: then the next call continues the work.
@@ -473,9 +412,8 @@ bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budg
  * @buckets: the buckets
  * @now:     the tick to which the cursor is set
  *
- * The caller must then call hwt_buckets_advance(), which moves the timeouts to the lists in which
- * they belong at the new cursor. This includes the timeouts of the due list, because they may not
- * be due any more.
+ * The caller must then call hwt_buckets_advance(), which moves all timeouts, those of the due list
+ * included, to the lists in which they belong at the new cursor.
  */
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
 {
@@ -489,8 +427,6 @@ void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
  * hwt_buckets_flush() - make everything due, for a stop
  * @buckets: the buckets
  * @budget:  maximum number of buckets to empty in this call
- *
- * Append all timeouts to the due list, whatever their ticks.
  *
  * Return: true when all timeouts are in the due list; false when the budget was used up before.
  */
@@ -533,10 +469,8 @@ void hwt_buckets_for_each(struct hwt_buckets *buckets,
 }
 
 /*
- * Allocate an array. For a large array, avoid kvmalloc_node(): if @gfp has __GFP_RETRY_MAYFAIL,
- * which makes an allocation fail where it would call the OOM killer, kvmalloc_node() first tries
- * hard to get contiguous pages. But if @node is given, use kvmalloc_node() all the same, since
- * __vmalloc_array() takes no node.
+ * Allocate an array. If @gfp has __GFP_RETRY_MAYFAIL, kvmalloc_node() tries hard to get contiguous
+ * pages: avoid it for a large array, unless @node is given, which __vmalloc_array() does not take.
  */
 static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp, int node)
 {

@@ -2,13 +2,10 @@
 /*
  * Calls of the clients' functions, and the checks before and after them
  *
- * During a callback, hwt holds a lockdep map of the timeout, as call_timer_fn() does for a timer,
- * and process_one_work() for a work item. hwt_cancel_sync(), hwt_shutdown_sync() and hwt_wait()
- * take the same map. So lockdep reports that a callback and a task that waits for it may deadlock,
- * before they do.
- *
- * If a callback leaves its context changed (a lock held, another preemption count, an RCU section,
- * interrupts off), hwt reports the callback's name, restores the preemption count, and goes on.
+ * During a callback, hwt holds a lockdep map of the timeout. hwt_cancel_sync(), hwt_shutdown_sync()
+ * and hwt_wait() take the same map, so lockdep reports that a callback and a task that waits for it
+ * may deadlock, before they do. hwt also reports a callback that leaves its context changed, for
+ * example with a lock held.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -107,17 +104,13 @@ static void hwt_call_check(const struct hwt_runner *runner, const struct hwt_cal
 
 #ifdef CONFIG_LOCKDEP
 /*
- * A lockdep map that is held during every callback. While a task holds it, hwt takes no map of a
- * further timeout: a callback may wait for a timeout of the same lockdep class as its own, for
- * example of the same group, and lockdep would report a recursion.
+ * Each callback holds this map. While a task holds it, hwt takes no map of a further timeout: both
+ * timeouts may have the same lockdep class, and lockdep would report a recursion.
  */
 static struct lockdep_map hwt_inside_map =
 	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
 
-/*
- * Tell lockdep that the caller will wait for a timeout's callback. In a callback, do nothing:
- * lockdep would report a recursion if both timeouts had the same lockdep class.
- */
+/* Tell lockdep that the caller will wait for a timeout's callback. Do nothing in a callback. */
 void hwt_lockdep_sync(struct hwt_timeout *timeout)
 {
 	if (lock_is_held(&hwt_inside_map))
@@ -126,10 +119,7 @@ void hwt_lockdep_sync(struct hwt_timeout *timeout)
 	lock_map_release(&timeout->lockdep_map);
 }
 
-/*
- * Tell lockdep that the caller will wait for all callbacks of a shard. The caller must not be in
- * one of these callbacks itself.
- */
+/* Tell lockdep that the caller, which is in no callback of a shard, will wait for all of them. */
 void hwt_lockdep_shard(struct hwt_shard *shard)
 {
 	lock_map_acquire(&shard->lockdep_map);
@@ -138,11 +128,9 @@ void hwt_lockdep_shard(struct hwt_shard *shard)
 
 /*
  * Take the lockdep maps for a call. The shard's map, which stands for all callbacks of the shard,
- * is taken on the shard's threads only. A callback may also run in hwt_cancel_sync() or
- * hwt_shutdown_sync(). If the shard's map were taken there, lockdep would assume that the caller of
- * these functions waits for all callbacks of the shard, and would report each of them that takes a
- * lock which that caller holds. The timeout's map is the copy in @call, because a ->release may
- * free the timeout.
+ * is taken on the shard's threads only. If a callback in hwt_cancel_sync() or hwt_shutdown_sync()
+ * took this map, lockdep would assume that the caller of these functions waits for all callbacks of
+ * the shard, and would report callbacks that take a lock which the caller holds.
  */
 static void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 			      struct hwt_call *call)
@@ -183,25 +171,15 @@ static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
 
 static u64 hwt_cpu_time(void)
 {
-	/*
-	 * The scheduler updates this member at its ticks and at context switches. If it does so
-	 * during the read, the value is inexact, which does no harm.
-	 */
+	/* An update by the scheduler during the read makes the value inexact, which is harmless. */
 	return data_race(current->se.sum_exec_runtime);
 }
 
-/*
- * Report a callback that took long. The callback has just returned, so its module is still loaded,
- * and the name of the function can be printed. The reports of one shard are limited by @slow_limit,
- * those of all shards together by pr_warn_ratelimited().
- */
+/* Report a slow callback. The reports of each shard, and those of all shards, are rate-limited. */
 static noinline void hwt_slow_report(struct hwt_shard *shard, const struct hwt_runner *runner,
 				     const struct hwt_call *call, u64 took)
 {
-	/*
-	 * call->cpu_ns may have been up to a scheduler tick old when it was read. So the difference
-	 * may exceed @took: limit it.
-	 */
+	/* call->cpu_ns may be up to a scheduler tick too old, so limit the difference to @took. */
 	u64 cpu_ns = min(hwt_cpu_time() - call->cpu_ns, took);
 
 	if (__ratelimit(&shard->slow_limit))
@@ -214,9 +192,8 @@ static noinline void hwt_slow_report(struct hwt_shard *shard, const struct hwt_r
 /* -- Timing ---------------------------------------------------------------- */
 
 /*
- * A call that takes at most HWT_QUICK_NS is quick: to read the clock may take as long as the call
- * itself. So after HWT_QUICK_CALLS quick calls in a row, the clock is read only after each
- * HWT_QUICK_CALLS-th call.
+ * To read the clock may take as long as a quick call, which takes at most HWT_QUICK_NS. So after
+ * HWT_QUICK_CALLS quick calls in a row, hwt_call_time() times only some calls.
  */
 #define HWT_QUICK_NS	(2 * NSEC_PER_USEC)
 #define HWT_QUICK_CALLS	16
@@ -228,12 +205,10 @@ static void hwt_runner_read_clock(struct hwt_runner *runner)
 }
 
 /*
- * Return the duration of a call that has just returned, ns; 0 if it is not known.
- *
- * After HWT_QUICK_CALLS quick calls in a row, the calls are sampled: only each HWT_QUICK_CALLS-th
- * call is timed, and each call during which jiffies changed. So a call longer than a jiffy is
- * always timed. A call counts from the last reading of the clock, which is too early by the
- * duration of the untimed calls before it. These take less than a jiffy.
+ * Return the duration of a call that has just returned, ns; 0 if it is not known. After
+ * HWT_QUICK_CALLS quick calls in a row, only each HWT_QUICK_CALLS-th call is timed, and each call
+ * during which jiffies changed, so that a call longer than a jiffy is always timed. Such a call
+ * counts from the last reading of the clock, so its time includes the untimed calls before it.
  */
 static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 {
@@ -247,10 +222,7 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 	took = runner->stamp - call->began;
 	if (took > HWT_QUICK_NS * (sampled ? HWT_QUICK_CALLS : 1))
 		runner->quick = 0;
-	/*
-	 * The time of a sampled call includes that of the untimed calls before it, which is less
-	 * than a jiffy. So a time of up to a jiffy does not tell how long this call took.
-	 */
+	/* Up to a jiffy of a sampled call's time may belong to the untimed calls before it. */
 	return !sampled || took > TICK_NSEC ? took : 0;
 }
 
@@ -260,8 +232,7 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
  * hwt_call_begin() - prepare to call a client's function
  * @shard:   the shard; its lock is held, and is released
  * @runner:  the runner that calls
- * @timeout: the timeout, which is RUNNING, so its memory remains valid; for a call of @clock_set,
- *           the shard's @clock_timeout
+ * @timeout: the timeout, which is RUNNING, so it remains valid; for @clock_set, @clock_timeout
  * @fn:      the function that will be called, to be named in reports
  * @call:    filled in for hwt_call_end()
  */
@@ -271,9 +242,7 @@ void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 	__releases(&shard->lock)
 {
 	runner->fn = fn;
-	/*
-	 * hwt_engine_kick() reads this without the lock, and wakes no engine that is in a callback.
-	 */
+	/* hwt_engine_kick() reads this without the lock, and wakes no engine in a callback. */
 	WRITE_ONCE(runner->current_timeout, timeout);
 	spin_unlock(&shard->lock);
 	if (!runner->stamp)
@@ -288,10 +257,7 @@ void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_call_save(call);
 }
 
-/*
- * Check the context after a client's function has returned, and account its duration. Takes the
- * shard's lock.
- */
+/* Check the context after a client's function has returned, and account its duration. */
 void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call)
 	__acquires(&shard->lock)
 {
@@ -309,9 +275,8 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	if (unlikely(took > shard->slowest_ns))
 		WRITE_ONCE(shard->slowest_ns, took);
 	/*
-	 * hwt_engine_kick() reads this without the lock. If it still finds the callback, it does
-	 * not wake the engine, but the engine finds @kicked before its next sleep (wait.state in
-	 * hwt_engine_sleep_until()).
+	 * hwt_engine_kick() reads this without the lock. If it still finds the callback, the engine
+	 * finds @kicked before its next sleep (wait.state in hwt_engine_sleep_until()).
 	 */
 	WRITE_ONCE(runner->current_timeout, NULL);
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The clock of a shard, and its ticks
- */
+/* The clock of a shard, and its ticks */
 #include <linux/hardirq.h>
 #include <linux/jiffies.h>
 #include <linux/timekeeping.h>
@@ -13,10 +11,10 @@
  * @shard:   the shard, which is being created
  * @tick_ns: length of a tick, ns, at least 2
  *
- * A time n is divided by the length d of a tick with a multiplication: for 2^(l-1) < d <= 2^l, the
- * multiplier m = ceil(2^(63+l) / d) has 64 bits, and n * m >> (63 + l) is exactly n / d, rounded
- * down, for every n below 2^63 (Granlund and Montgomery 1994, theorem 4.2). To compute m, the loop
- * divides bit by bit, because the dividend 2^(63+l) does not fit in 64 bits.
+ * A time n is divided by a tick d with a multiplication: for 2^(l-1) < d <= 2^l, the multiplier
+ * m = ceil(2^(63+l) / d) has 64 bits, and n * m >> (63 + l) is exactly n / d, rounded down, for
+ * every n below 2^63 (Granlund and Montgomery 1994, theorem 4.2). The loop computes m bit by bit,
+ * because 2^(63+l) does not fit in 64 bits.
  */
 void hwt_tick_setup(struct hwt_shard *shard, u64 tick_ns)
 {
@@ -36,10 +34,7 @@ void hwt_tick_setup(struct hwt_shard *shard, u64 tick_ns)
 	shard->tick_shift = l - 1;
 }
 
-/*
- * Read the shard's clock. Any context: in NMI, use the ktime_get_*_fast_ns() readers, because the
- * others might wait for ever for an update of the clock that the NMI has interrupted.
- */
+/* Read the shard's clock. Any context: in NMI, all but the _fast_ readers might wait for ever. */
 u64 hwt_clock_now(const struct hwt_shard *shard)
 {
 	switch (shard->clock) {
@@ -54,10 +49,7 @@ u64 hwt_clock_now(const struct hwt_shard *shard)
 	}
 }
 
-/*
- * Convert a time of CLOCK_MONOTONIC to the shard's clock, by the present offset between the two
- * clocks. Not in NMI.
- */
+/* Convert a time of CLOCK_MONOTONIC to the shard's clock, by their present offset. Not in NMI. */
 u64 hwt_mono_to_clock(const struct hwt_shard *shard, u64 ns)
 {
 	switch (shard->clock) {

@@ -2,9 +2,8 @@
 /*
  * The CPUs of shards
  *
- * A shard serves CPUs that are near to each other. CPUs that share a last-level cache belong to one
- * shard, unless there are more shards than caches. CPUs of one NUMA node belong to one shard,
- * unless there are more shards than nodes.
+ * CPUs that share a last-level cache belong to one shard, unless there are more shards than caches.
+ * CPUs of one NUMA node belong to one shard, unless there are more shards than nodes.
  */
 #include <linux/cpumask.h>
 #include <linux/init.h>
@@ -42,16 +41,10 @@ static u64 hwt_cpu_place(unsigned int cpu)
 	return (u64)node << 48 | (u64)cache << 32 | cpu;
 }
 
-/*
- * Count the CPU at @place if it is online, and its node and cache if the previous place has others.
- * Called for all CPUs in the order of their places. @before: the previous place, or NULL.
- */
+/* Count the CPU if it is online, its node and cache if the previous place, @before, has others. */
 static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
 {
-	/*
-	 * Take the online state from the place, not from cpu_online(): it must be the state by
-	 * which the places were sorted, even if the CPU has come online or gone offline since.
-	 */
+	/* Use the state by which the places were sorted: cpu_online() may have changed since. */
 	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
 
 	units->nodes += !before || (place ^ *before) >> 48;
@@ -66,10 +59,7 @@ static int hwt_place_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/*
- * Return a sorted array of the places of all possible CPUs, which the caller frees, or NULL. Count
- * the nodes, caches and CPUs in @all.
- */
+/* Return a sorted array of all CPUs' places, or NULL. Count nodes, caches and CPUs in @all. */
 static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 {
 	u64 *places = kmalloc_array(num_possible_cpus(), sizeof(*places), gfp);
@@ -86,9 +76,8 @@ static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 }
 
 /*
- * Return the default number of shards of a wheel: @wanted, the module's parameter "shards", if it
- * is not 0. If it is 0, return the number of last-level caches on a machine with more than 16 CPUs
- * online, and 1 on any other machine.
+ * Return the default number of shards of a wheel: @wanted, the module's parameter "shards", or, if
+ * it is 0, the number of last-level caches on a machine with more than 16 CPUs online, else 1.
  */
 unsigned int __init hwt_shards_choose(unsigned int wanted)
 {
@@ -102,11 +91,7 @@ unsigned int __init hwt_shards_choose(unsigned int wanted)
 	return places ? min_t(unsigned int, all.caches, HWT_SHARDS_MAX) : 1;
 }
 
-/*
- * Return an array with the number of each CPU's shard, which the caller frees, or NULL. The CPUs of
- * a node are divided only if there are more shards than nodes, and the CPUs of a cache only if
- * there are more shards than caches.
- */
+/* Return an array with the number of each CPU's shard, which the caller frees, or NULL. */
 u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 {
 	struct hwt_units all = { }, seen = { };
@@ -132,7 +117,6 @@ u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 	return map;
 }
 
-/* Return the node of the first online CPU of a shard; NUMA_NO_NODE if the shard has none online. */
 int hwt_shard_node(const u8 *map, unsigned int shard)
 {
 	unsigned int cpu;
@@ -151,9 +135,8 @@ bool hwt_cpu_housekeeping(unsigned int cpu)
 }
 
 /*
- * Set the CPUs of a shard, before its threads are created. @map: the shard of each CPU, or NULL if
- * there is one shard only. @cpus: the CPUs that the client has chosen for the threads, or NULL. The
- * shard also serves timeouts of isolated CPUs, but its threads run there only if @cpus has them.
+ * Set the CPUs of a shard. @map: the shard of each CPU, or NULL if there is one shard only. @cpus:
+ * the CPUs chosen by the client, or NULL. Threads run on an isolated CPU only if @cpus has it.
  */
 void hwt_shard_place(struct hwt_shard *shard, const u8 *map, const struct cpumask *cpus)
 {
@@ -169,9 +152,8 @@ void hwt_shard_place(struct hwt_shard *shard, const u8 *map, const struct cpumas
 	if (cpus)
 		cpumask_copy(shard->affinity, cpus);
 	/*
-	 * @affinity is empty for a single shard without @cpus, for a shard whose CPUs are all
-	 * isolated, and for a shard that has no CPU because there are more shards than CPUs. Then
-	 * the threads may run anywhere.
+	 * @affinity is empty for a single shard without @cpus, and for a shard that has no CPUs or
+	 * isolated CPUs only. Then the threads may run anywhere.
 	 */
 	shard->pinned = !cpumask_empty(shard->affinity);
 }

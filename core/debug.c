@@ -1,25 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checks of clients, for the module parameter "debug". A client is reported if it
+ * Checks of clients, for the module parameter "debug" (docs/kernel.md lists them)
  *
- *   - uses a timeout that was never initialised, or was copied: the call is refused;
- *   - initialises a timeout that is held: the timeout is left as it is;
- *   - moves a timeout to another wheel while it is held or its ->release is executing;
- *   - is a module that is unloaded, and leaves a timeout or a handle (core/recipes.c) that would
- *     call into the module;
- *   - frees a timeout that is held. This is noticed only if the kernel's debug objects check freed
- *     memory (CONFIG_DEBUG_OBJECTS_FREE).
- *
- * The last three are reported and not prevented: the timeout is moved, and hwt goes on to use the
- * code or the memory that the client has unloaded or freed.
- *
- * If a timeout is initialised or freed while it is held, this is noticed only once the timeout was
- * collected. So with "debug" the engine is woken for each submission, which costs time.
- *
- * To the kernel's debug objects, a timeout is active from its collection, not from its submission,
- * to the end of its hold. This has two reasons. A submission may be in NMI, where the locks of
- * debug objects must not be taken. And only under the shard's lock can the changes of a timeout be
- * reported to debug objects in their order.
+ * To the kernel's debug objects, a timeout is active from its collection to the end of its hold. A
+ * submission may be in NMI, where debug objects must not be called, and only under the shard's lock
+ * can changes of the timeout be reported in order. With "debug", each submission wakes the engine,
+ * which collects the timeout soon.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -39,7 +25,6 @@
 
 DEFINE_STATIC_KEY_FALSE(hwt_debug);
 
-/* Log a report with a stack trace, rate-limited. Any context. */
 #define hwt_debug_report(fmt, ...)					\
 	do {								\
 		static DEFINE_RATELIMIT_STATE(_limit, 5 * HZ, 10);	\
@@ -58,10 +43,7 @@ u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 	return (u32)(unsigned long)timeout ^ __HWT_CHECK_PLACE;
 }
 
-/*
- * Return true if a timeout was initialised, and not copied or overwritten since. Only then are its
- * other members valid.
- */
+/* Return true if a timeout was initialised, and was not copied or overwritten since. */
 static bool hwt_debug_whole(const struct hwt_timeout *timeout)
 {
 	return timeout->check == hwt_debug_mark(timeout) ||
@@ -79,10 +61,8 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout)
 }
 
 /*
- * Values of timeout->tracked from the collection of a timeout to the end of its hold:
- * HWT_TRACKED_OBJECT if it is active to debug objects, else HWT_TRACKED. At other times the value
- * is 0. The state alone does not show that a timeout is held, because memory that is used again may
- * hold any state.
+ * Values of timeout->tracked while a collected timeout is held: HWT_TRACKED_OBJECT if it is active
+ * to debug objects, else HWT_TRACKED. At other times the value is 0.
  */
 #define HWT_TRACKED		0x68
 #define HWT_TRACKED_OBJECT	0x69
@@ -110,8 +90,7 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 
 	/*
 	 * Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): if the shard is
-	 * found, it is not freed before its lock was released. If the timeout's wheel was destroyed
-	 * earlier, the shard is not found.
+	 * found, it is not freed before its lock was released.
 	 */
 	rcu_read_lock();
 	if (hwt_shard_exists(shard)) {
@@ -126,9 +105,8 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 }
 
 /*
- * Report a timeout that is moved to another wheel while it is held, or while its ->release is
- * executing. Any context. A ->release is noticed only if the caller is preemptible, because the
- * test for it takes the shard's lock.
+ * Report a timeout that is moved to another wheel while it is held or its ->release is executing.
+ * Any context. A ->release is noticed only if the caller may take the shard's lock.
  */
 void hwt_debug_move(const struct hwt_timeout *timeout)
 {
@@ -149,17 +127,13 @@ struct hwt_debug_going {
 	struct module		*module;
 };
 
-/*
- * Return true if the client's function is in the module: @fn itself or, for a handle, the function
- * that @fn calls. To be called only while the timeout is held, or if @fn is its ->release.
- */
+/* Return true if @fn, or the client's function that @fn calls for a handle, is in the module. */
 static bool hwt_debug_calls(const struct hwt_timeout *timeout, const void *fn,
 			    const struct module *module)
 {
 	return within_module((unsigned long)hwt_client_fn(timeout, fn), module);
 }
 
-/* Return true if a held timeout, its ops or one of its functions is in the module's memory. */
 static bool hwt_debug_needs(const struct hwt_timeout *timeout, const struct module *module)
 {
 	const struct hwt_timeout_ops *ops = timeout->ops;
@@ -182,7 +156,6 @@ static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 			 hwt_client_fn(timeout, timeout->ops->expire));
 }
 
-/* Report the functions of the module that the shard's runners are executing. */
 static void hwt_debug_executing(const struct hwt_debug_going *going)
 	__must_hold(&going->shard->lock)
 {
@@ -197,11 +170,7 @@ static void hwt_debug_executing(const struct hwt_debug_going *going)
 					 going->shard->wheel->name);
 }
 
-/*
- * Report the timeouts that a module has left on a shard, and those of its functions that are
- * executing there. To be called after the module's exit has returned. Walks all timeouts under the
- * shard's lock.
- */
+/* Report a module's timeouts and executing functions on a shard, after the module's exit. */
 void hwt_debug_unload(struct hwt_shard *shard, struct module *module)
 {
 	struct hwt_debug_going going = { .shard = shard, .module = module };
@@ -228,10 +197,7 @@ static void *hwt_debug_hint(void *addr)
 	return (void *)hwt_client_fn(timeout, timeout->ops->expire);
 }
 
-/*
- * Make debug objects accept a timeout that they do not know. The initialisation of timeouts is not
- * reported to them, because hwt_debug_used() checks it.
- */
+/* Make debug objects accept unknown timeouts: their initialisation is not reported to them. */
 static bool hwt_debug_is_static(void *addr)
 {
 	return true;
@@ -239,10 +205,7 @@ static bool hwt_debug_is_static(void *addr)
 
 static const struct debug_obj_descr hwt_debug_descr;
 
-/*
- * Deactivate a held timeout whose memory is freed. Debug objects call this after their report,
- * which they would repeat until the timeout is no longer active.
- */
+/* Deactivate a held timeout whose memory is freed, or debug objects would report it for ever. */
 static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 {
 	struct hwt_timeout *timeout = addr;

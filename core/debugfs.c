@@ -2,9 +2,7 @@
 /*
  * Wheels in debugfs: hwt/wheels/NUMBER-NAME/
  *
- * docs/statistics.md documents each file. The locks of the shards are taken only to count the
- * occupied buckets of a level. If the directory of a wheel cannot be created, the wheel works
- * without a directory.
+ * docs/statistics.md documents each file. A wheel whose directory cannot be created works, too.
  */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
@@ -21,11 +19,9 @@
 static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
 
 /*
- * The workqueue for works that create directories. The works of hwt_wq wait for callbacks, so it is
- * not used: a client that creates a wheel waits for a work of the queue here, and may hold a lock
- * that a callback takes. In hwt_wq, that work might have to wait until this callback returns, which
- * would be a deadlock. The queue here has a rescuer, because works of other queues with a rescuer
- * may create wheels, and so wait for a work of this queue.
+ * The workqueue for works that create directories. It is not hwt_wq: a client that waits for a
+ * directory may hold a lock that a callback takes, and a work of hwt_wq may wait for this callback.
+ * It has a rescuer, because works of a queue with a rescuer may create wheels.
  */
 static struct workqueue_struct *hwt_debugfs_wq;
 
@@ -185,10 +181,9 @@ static void hwt_debugfs_work_fn(struct work_struct *work)
 }
 
 /*
- * Have a kworker call @create, which creates a directory, and wait for the end of this call. If the
- * caller created the directory itself, the memory would be charged to the caller's memory cgroup.
- * At the limit of this cgroup, the caller would wait, or be killed, while it holds the lock of the
- * parent directory, for which all other callers wait.
+ * Have a kworker create a directory by @create, and wait for it. A directory that the caller
+ * creates would be charged to its memory cgroup: at the limit, the caller would wait, or be killed,
+ * with the lock of the parent directory held, for which all others wait.
  */
 void hwt_debugfs_run(void (*create)(void *of), void *of)
 {

@@ -2,15 +2,9 @@
 /*
  * The engine: the passes of its thread, and the work that runners do under the shard's lock
  *
- * A pass collects the submitted timeouts, moves the cursor to the present tick, and runs the
- * callbacks of due timeouts. Each part is bounded, so that the others have their turn. Then the
- * engine sleeps until the next tick at which a timeout is due. If the shard has workers
- * (core/thread.c), the workers run the callbacks, and the engine runs none.
- *
- * core/state.h describes the life of a timeout. The functions of core/submit.c take no lock, and
- * may change a timeout's state at any time. So a function here reads the state, decides by it what
- * to do, and sets the new state by a compare-and-swap. If the compare-and-swap fails, because the
- * state has changed, the function decides again.
+ * A pass collects submissions, advances the cursor and, on a shard without workers, runs callbacks
+ * of due timeouts. core/state.h describes the life of a timeout. The functions of core/submit.c
+ * change states without a lock, so those here use a compare-and-swap, and decide again if it fails.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -40,9 +34,8 @@
 #include "core/wheel.h"
 
 /*
- * Drop the shard's lock for a moment, and let another task run if one needs this CPU. Also report a
- * quiescent state to RCU-tasks: with kernel preemption, RCU-tasks waits until this thread sleeps or
- * reports one, and a busy thread does not sleep.
+ * Drop the shard's lock for a moment, and let another task run if one needs this CPU. Report a
+ * quiescent state to RCU-tasks, which would otherwise wait until this thread sleeps.
  */
 void hwt_lock_break(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -52,10 +45,7 @@ void hwt_lock_break(struct hwt_shard *shard)
 	spin_lock(&shard->lock);
 }
 
-/*
- * Call hwt_lock_break(), and clear the runner's cached time, so that the time of the break does not
- * count as the duration of a callback.
- */
+/* Drop the lock for a moment, and clear the cached time: no callback's time includes the break. */
 void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 	__must_hold(&shard->lock)
 {
@@ -77,10 +67,7 @@ static u64 hwt_engine_now(const struct hwt_shard *shard)
 
 /* -- Collecting ---------------------------------------------------------- */
 
-/*
- * Take all entries off a CPU's submission lists, into @fresh of its inbox. Do nothing if @fresh may
- * still have entries that were taken earlier. Return true if @fresh may have entries now.
- */
+/* Move a CPU's submissions to @fresh if that is empty. Return true if @fresh may have entries. */
 static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	__must_hold(&shard->lock)
 {
@@ -100,9 +87,8 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	smp_mb();
 	/*
 	 * Barrier intake.take, pairs with push.add in hwt_push(): this CPU sees what was written to
-	 * an entry, and to the client's object that contains it, before the push. A relaxed
-	 * exchange would do: this CPU gets the entry's address from the list, and the dependency on
-	 * the address orders its reads of the entry after the push.
+	 * an entry, and to the object that contains it, before the push. A relaxed exchange would
+	 * do: the dependency on the entry's address orders the reads of the entry after the push.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)
 		if (!llist_empty(&inbox->list[chain]))
@@ -112,10 +98,7 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	return true;
 }
 
-/*
- * Return an inbox whose @fresh may have entries, or NULL if nothing is submitted. If there is no
- * such inbox, first take the lists of the next CPU that has submissions.
- */
+/* Return an inbox whose @fresh may have entries, or NULL if nothing is submitted. */
 static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -125,9 +108,8 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 	while (list_empty(&shard->intake)) {
 		next = shard->intake_cpu + 1;
 		/*
-		 * Other CPUs may set bytes during the search, but only a holder of the shard's lock
-		 * clears them. If the search misses a byte that is being set, this is as if it had
-		 * been set later.
+		 * Only a holder of the shard's lock clears bytes. A byte that another CPU sets
+		 * during the search may be missed, as if it had been set after the search.
 		 */
 		found = data_race(memchr_inv(active + next, 0, nr_cpu_ids - next) ?:
 				  memchr_inv(active, 0, nr_cpu_ids));
@@ -139,10 +121,7 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 	return list_first_entry(&shard->intake, struct hwt_inbox, intake);
 }
 
-/*
- * Remove an entry from one of the lists in @fresh of an inbox; these lists take turns. Return the
- * entry's timeout. If all lists are empty, return NULL, and remove the inbox from shard->intake.
- */
+/* Take an entry off the lists in @fresh, which take turns. If all are empty, unlink the inbox. */
 static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_inbox *inbox)
 	__must_hold(&shard->lock)
 {
@@ -154,10 +133,7 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_in
 		node = *chain;
 		if (!node)
 			continue;
-		/*
-		 * Read node->next now: once SUBMITTED is cleared, another CPU may push the timeout
-		 * again, and overwrite node->next.
-		 */
+		/* Read node->next now: once SUBMITTED is clear, a push may overwrite it. */
 		*chain = node->next;
 		prefetchw(node->next);
 		return llist_entry(node, struct hwt_timeout, submit);
@@ -167,12 +143,9 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_in
 }
 
 /*
- * The rest of hwt_link(). If the caller is not the engine's thread, kick the engine if it sleeps
- * beyond @tick. If the timeout was scheduled for a tick that had passed, set its @past.
- *
- * The lateness of a timeout with @past should count from the time at which it was scheduled, but
- * hwt does not store this time. So it counts from @past_since, the time at which the latest such
- * timeout was linked. All of them were scheduled before that, so no lateness is counted too long.
+ * The rest of hwt_link(): kick the engine if it sleeps beyond @tick, and set @past if the timeout
+ * was scheduled for a passed tick. hwt does not store when it was scheduled, so its lateness counts
+ * from @past_since, when such a timeout was last linked, and is never counted too long.
  */
 static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick)
 	__must_hold(&shard->lock)
@@ -183,9 +156,8 @@ static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *
 	if (current != shard->thread && tick < (u64)atomic64_read(&shard->wake_tick)) {
 		hwt_engine_kick(shard);
 		/*
-		 * The engine sleeps beyond @tick. A timeout submitted before its tick came would
-		 * have woken the engine, so if @tick has passed, the timeout was scheduled for the
-		 * past.
+		 * The engine sleeps beyond @tick, but a timeout submitted in time would have woken
+		 * it. So if @tick has passed, this timeout was scheduled for the past.
 		 */
 		past |= tick < hwt_engine_tick(shard);
 	}
@@ -196,10 +168,8 @@ static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *
 }
 
 /*
- * Insert a timeout into the buckets, and kick the engine if it sleeps beyond the timeout's tick. If
- * the call that scheduled the timeout has kicked the engine, that kick is not enough: the engine
- * may have gone back to sleep before the timeout was in its bucket. If the timeout was RUNNING, or
- * was due and was pushed back, that call has not kicked the engine at all.
+ * Insert a timeout into the buckets. Kick the engine even if the call that scheduled the timeout
+ * has kicked it: the engine may have gone back to sleep before the timeout was linked.
  */
 static void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 state)
 	__must_hold(&shard->lock)
@@ -211,7 +181,6 @@ static void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 s
 		hwt_link_rest(shard, timeout, tick);
 }
 
-/* Remove a timeout from its bucket or the due list, to end its hold or to link it anew. */
 static void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -219,10 +188,7 @@ static void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	timeout->past = false;
 }
 
-/*
- * Append a timeout to shard->owed, and wake a worker or the engine, which takes the timeout off the
- * list, ends its hold and calls its client.
- */
+/* Put a timeout on shard->owed, and wake a runner that ends its hold and calls its client. */
 static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -232,10 +198,7 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 		hwt_worker_wake(shard);
 	else if (current != shard->thread)
 		hwt_engine_kick(shard);
-	/*
-	 * Wake tasks in hwt_wait(): they do not wait for a ->release, which may be the only call
-	 * that is left.
-	 */
+	/* Wake hwt_wait(): the call left may be a ->release, for which it does not wait. */
 	hwt_wake_timeout(shard, timeout);
 }
 
@@ -267,10 +230,7 @@ static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout
 		hwt_wake_timeout(shard, timeout);
 }
 
-/*
- * Collect entries of @fresh of an inbox, up to a total of @max; the caller has already collected @n
- * of this total. Return the new total. Drops the shard's lock now and then.
- */
+/* Collect from @fresh, counting on from @n up to @max. Return the count. May drop the lock. */
 static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox *inbox,
 				      unsigned int n, unsigned int max)
 	__must_hold(&shard->lock)
@@ -288,10 +248,8 @@ static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox 
 }
 
 /*
- * Collect up to @max submitted timeouts: link each into the buckets, or end its hold. If the end of
- * a hold is to call ->cancelled or ->release, put the timeout on shard->owed instead, so that no
- * client is called here. Return the number of timeouts collected. Drops the shard's lock now and
- * then.
+ * Collect up to @max submitted timeouts, and return their number. Put a timeout whose client is to
+ * be called on shard->owed: no client is called here. Drops the shard's lock now and then.
  */
 unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
@@ -304,10 +262,7 @@ unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 	return n;
 }
 
-/*
- * Collect all timeouts submitted before the call. Later submissions do not prolong the call, so its
- * time is bounded. Drops the shard's lock now and then.
- */
+/* Collect all timeouts submitted before the call, in bounded time. May drop the shard's lock. */
 void hwt_collect_submitted(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -319,9 +274,8 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 		inbox = per_cpu_ptr(shard->inbox, cpu);
 		/*
 		 * Collect the entries in @fresh, take the lists into @fresh, and collect these
-		 * entries. While a loop has dropped the lock, another context may take the lists,
-		 * but only once @fresh is empty: then @taken, which counts this, has changed, and
-		 * the loop ends.
+		 * entries. Another context may take the lists while the lock is dropped, but only
+		 * once @fresh is empty: then @taken has changed, and the loop ends.
 		 */
 		end = inbox->taken + 1;
 		while (time_before(inbox->taken, end) &&
@@ -336,10 +290,7 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 	}
 }
 
-/*
- * Collect the submissions of @cpu until a given timeout is collected, or is found not to be among
- * them. Drops the shard's lock now and then.
- */
+/* Collect submissions of @cpu until @timeout is collected or not among them. May drop the lock. */
 void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 		       const struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -348,9 +299,8 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	unsigned long end = inbox->taken + 1;
 
 	/*
-	 * If @cpu has pushed the timeout, it is in @fresh, where taken entries are, or gets there
-	 * when the lists are next taken, which raises @taken to @end. If the lists must be taken
-	 * once more after that, @cpu has not pushed the timeout, and the caller tries again.
+	 * If @cpu has pushed the timeout, it is in @fresh, or gets there when the lists are next
+	 * taken, which raises @taken to @end. If it is not found by then, the caller tries again.
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
 	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu))
@@ -361,10 +311,9 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
  * hwt_end_hold() - end a timeout's hold and call its client, unless it was armed again
  * @shard:   the shard, whose lock is held, and is dropped around callbacks
  * @runner:  the runner that calls the client
- * @timeout: a timeout that is SUBMITTED and not RUNNING. Either the timeout is on shard->owed, or
- *           the caller has set SUBMITTED under the shard's lock, and has not pushed the timeout.
- *           Instead of a timeout, this may be the mark of a flush or barrier on shard->owed (struct
- *           hwt_mark): a mark is only taken off the list
+ * @timeout: a timeout that is SUBMITTED and not RUNNING. Either it is on shard->owed, or the caller
+ *           has set SUBMITTED under the shard's lock, and has not pushed the timeout. Or a mark
+ *           (struct hwt_mark) on shard->owed, which is only taken off the list
  *
  * The timeout may have been freed on return.
  */
@@ -426,10 +375,9 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 }
 
 /*
- * Prepare the callback of a periodic timeout: in HWT_MODE_FIXED_RATE, count the periods that the
- * timeout has missed, and compute its next deadline. @first: true if the timeout fires for the
- * first time since it was scheduled; then copy the arguments of the call that scheduled it from
- * @set to @run, both members of struct hwt_periodic.
+ * Prepare the callback of a periodic timeout: count missed periods, and compute the next deadline.
+ * @first: true if the timeout fires for the first time since it was scheduled; then copy the
+ * arguments of the call that scheduled it from @set to @run.
  */
 static void hwt_periodic_begin(struct hwt_shard *shard,
 			       struct hwt_timeout *timeout, bool first)
@@ -439,10 +387,7 @@ static void hwt_periodic_begin(struct hwt_shard *shard,
 	u64 now = hwt_clock_now(shard), missed = 0, next, period_ns;
 
 	if (first) {
-		/*
-		 * hwt_schedule_periodic_at() may be changing @set now. Take no period of 0 from
-		 * there, because missed periods are counted by a division by the period.
-		 */
+		/* A call that schedules may be changing @set: never divide by a period of 0. */
 		period_ns = max_t(u64, atomic64_read(&periodic->set.period_ns), 1);
 		atomic64_set(&periodic->run.next_ns, atomic64_read(&periodic->set.first_ns));
 		atomic64_set(&periodic->run.period_ns, period_ns);
@@ -463,7 +408,6 @@ static void hwt_periodic_begin(struct hwt_shard *shard,
 	hwt_count(&shard->overruns, missed);
 }
 
-/* Call ->cancelled of a timeout that is RUNNING. Drops the shard's lock around the call. */
 static void hwt_call_cancelled(struct hwt_shard *shard, struct hwt_runner *runner,
 			       struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -533,10 +477,8 @@ void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 /* -- Firing -------------------------------------------------------------- */
 
 /*
- * Return true if the shard's clock is CLOCK_REALTIME and was set since the last
- * hwt_engine_check_clock(). Then timeouts in the due list may not be due any more, so none may fire
- * before the next check. The next check comes soon, since the engine is kicked when the clock is
- * set.
+ * Return true if CLOCK_REALTIME was set since the last hwt_engine_check_clock(). Timeouts in the
+ * due list may then not be due any more, so none may fire before the next check.
  */
 bool hwt_clock_moved(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -553,12 +495,10 @@ u64 hwt_engine_tick(const struct hwt_shard *shard)
 
 /**
  * struct hwt_lateness - how late a callback has begun, as defined in docs/statistics.md
- * @ns:     the time from the timeout's deadline to the beginning of its callback. If this is two
- *          ticks or more, and @since of struct hwt_due is after the deadline, @ns is the time from
- *          @since instead
+ * @ns:     the time from the timeout's deadline to the beginning of its callback; if two ticks or
+ *          more, the time from the deadline or from @since of struct hwt_due, whichever is later
  * @late:   true if @ns is two ticks or more
- * @behind: true if @ns is more than HWT_BEHIND_TICKS ticks, or more than a revolution of level 0 if
- *          a revolution is shorter
+ * @behind: true if @ns is more than HWT_BEHIND_TICKS ticks or, if shorter, a revolution of level 0
  */
 struct hwt_lateness {
 	u64	ns;
@@ -580,9 +520,8 @@ struct hwt_due {
 };
 
 /*
- * Return the time at which a call began, ns on the shard's clock. @offset: the shard's
- * @clock_offset, stored in struct hwt_due before the call. On CLOCK_REALTIME, the result is
- * computed with @offset, so that it is correct even if the clock was set during the call.
+ * Return the time at which a call began, ns on the shard's clock. @offset, the @clock_offset before
+ * the call, makes the result correct even if CLOCK_REALTIME was set during the call.
  */
 static u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt_call *call,
 			  s64 offset)
@@ -592,7 +531,6 @@ static u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt_call *
 	return hwt_mono_to_clock(shard, call->began);
 }
 
-/* Return how late a call of a timeout's ->expire began. */
 static struct hwt_lateness hwt_lateness_measure(const struct hwt_shard *shard,
 						const struct hwt_call *call,
 						const struct hwt_due *due)
@@ -612,9 +550,8 @@ static struct hwt_lateness hwt_lateness_measure(const struct hwt_shard *shard,
 }
 
 /*
- * Take a timeout off the due list. If it fires, set RUNNING, fill in @due, and return true: the
- * caller has to call ->expire. Return false if the timeout was cancelled or pushed back, or is the
- * mark of a flush (struct hwt_mark).
+ * Take a timeout off the due list. Return true if it fires: then it is RUNNING, and @due is filled
+ * in. Return false if it was cancelled or pushed back, or is a mark (struct hwt_mark).
  */
 static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 			   struct hwt_due *due)
@@ -634,8 +571,7 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 		return false;
 	/*
 	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
-	 * __hwt_schedule(): the callback sees what the client wrote before it scheduled the
-	 * timeout.
+	 * __hwt_schedule(): the callback sees what was written before the timeout was scheduled.
 	 */
 	do {
 		change = hwt_state_fire(old, shard->buckets.cursor);
@@ -658,7 +594,6 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	return true;
 }
 
-/* Call ->expire of a timeout that is RUNNING, and count how late the call began. */
 static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 			  struct hwt_timeout *timeout, const struct hwt_due *due)
 	__must_hold(&shard->lock)
@@ -669,10 +604,7 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 
 	runner->call = ++shard->calls;
 	hwt_call_begin(shard, runner, timeout, expire, &call);
-	/*
-	 * The time of the call was cached, and may be before the deadline. Do not trace a time
-	 * before the deadline, which would look as if the timeout had fired early.
-	 */
+	/* The cached time may be before the deadline: do not trace the timeout as early. */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(shard, timeout, hwt_client_fn(timeout, expire), due->tick,
 				       max(hwt_call_began(shard, &call, due->offset),
@@ -687,10 +619,7 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_count(&shard->behind, late.behind);
 }
 
-/*
- * Take a timeout off the due list, and fire it unless it was cancelled or pushed back. Drops the
- * shard's lock around callbacks.
- */
+/* Take a timeout off the due list, and fire it if it is still due. May drop the shard's lock. */
 void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -710,9 +639,8 @@ static bool hwt_engine_halted(struct hwt_shard *shard)
 
 /*
  * Return the timeout of the due list to fire next: the last one if @last is true and the order of
- * ticks allows it, else the first one. The caller takes timeouts from the two ends in turn, because
- * they lie anywhere in memory: while the callback of one executes, the next one, at the other end,
- * is prefetched.
+ * ticks allows it, else the first one. The caller takes timeouts from the two ends in turn: while
+ * the callback of one executes, the next one, at the other end, is prefetched.
  */
 static struct hwt_timeout *hwt_engine_pick(struct hwt_shard *shard, bool last)
 	__must_hold(&shard->lock)
@@ -723,16 +651,12 @@ static struct hwt_timeout *hwt_engine_pick(struct hwt_shard *shard, bool last)
 	u64 tick;
 
 	prefetchw(last ? due->next->next : due->prev->prev);
-	/*
-	 * A mark (struct hwt_mark) tells a flush that all timeouts before it were taken: take no
-	 * mark from the end of the list.
-	 */
+	/* A mark tells a flush that all timeouts before it are taken: take no mark from the end. */
 	if (!last || hwt_is_mark(last_due))
 		return first_due;
 	/*
-	 * Take the last timeout only if it does not fire before one with an earlier tick: it has
-	 * the tick of the first timeout, or it was pushed back beyond the cursor, and does not fire
-	 * now.
+	 * Keep the order of ticks: take the last timeout only if it has the tick of the first one,
+	 * or if it was pushed back beyond the cursor, and so does not fire now.
 	 */
 	tick = hwt_state_tick(hwt_timeout_state(last_due));
 	if (tick <= shard->buckets.cursor &&
@@ -750,10 +674,7 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 
 	while (n < max && !list_empty(due) && !hwt_engine_halted(shard)) {
 		hwt_fire(shard, &shard->engine, hwt_engine_pick(shard, n & 1));
-		/*
-		 * Drop the shard's lock now and then, because hwt_fire() does not drop it for a
-		 * timeout that was cancelled or pushed back.
-		 */
+		/* hwt_fire() keeps the lock if the timeout was cancelled or pushed back. */
 		if (++n % HWT_STEP == 0)
 			hwt_runner_break(shard, &shard->engine);
 	}
@@ -763,10 +684,9 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 /* -- Passes -------------------------------------------------------------- */
 
 /*
- * Move the cursor forward after a long sleep, so that timeouts to be collected do not go to a
- * higher level than necessary. Leave the cursor a revolution of level 0 behind the present tick:
- * timeouts that came due in this revolution then go to buckets first, and so fire in the order of
- * ticks.
+ * Move the cursor forward after a long sleep, so that timeouts to be collected go to lower levels.
+ * Leave it a revolution of level 0 behind the present tick: timeouts that came due in this
+ * revolution then go to buckets first, and so fire in the order of ticks.
  */
 static void hwt_engine_catch_up(struct hwt_shard *shard, u64 now)
 {
@@ -774,10 +694,7 @@ static void hwt_engine_catch_up(struct hwt_shard *shard, u64 now)
 		hwt_buckets_skip(&shard->buckets, now - hwt_revolution(shard));
 }
 
-/*
- * If a cancel has set shard->reclaim, plan a pass for reclaim_ms from now. In that pass, this
- * function clears the flag, and the pass then collects all timeouts that were cancelled before.
- */
+/* If a cancel has set shard->reclaim, plan a pass in reclaim_ms that clears it and collects. */
 static void hwt_engine_reclaim(struct hwt_shard *shard)
 {
 	u64 now;
@@ -793,21 +710,15 @@ static void hwt_engine_reclaim(struct hwt_shard *shard)
 		/*
 		 * Barrier reclaim.mb, pairs with state.cancel in hwt_cancel_claim() and push.add in
 		 * hwt_push(): if a cancel still finds shard->reclaim set, and so does not kick the
-		 * engine, this pass collects the cancelled timeout. Without this barrier, sleep.mb
-		 * would ensure that the timeout is collected before the engine sleeps, but that is
-		 * harder to show.
+		 * engine, this pass collects the cancelled timeout.
 		 */
 		smp_mb();
 	}
 }
 
 /*
- * Check whether CLOCK_REALTIME was set since the last check. If it was, call the client's
- * @clock_set. If the clock is now behind the cursor, also move the cursor back, and sort all
- * timeouts anew, due ones included. If the clock was set forward, the advance that follows in each
- * pass is enough.
- *
- * Return: true if the clock was set.
+ * If CLOCK_REALTIME was set since the last check, call the client's @clock_set, and return true. If
+ * the clock is now behind the cursor, also move the cursor back, and sort all timeouts anew.
  */
 static bool hwt_engine_check_clock(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -823,10 +734,7 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 	if (jump) {
 		hwt_count(&shard->clock_sets, 1);
 		if (shard->clock_set && !shard->stopping) {
-			/*
-			 * No timeout fires during the call: hwt_clock_moved() is true until the
-			 * offset is stored below.
-			 */
+			/* No timeout fires now: hwt_clock_moved() is true until the store below. */
 			shard->engine.call = ++shard->calls;
 			hwt_call_begin(shard, &shard->engine, &shard->clock_timeout,
 				       shard->clock_set, &call);
@@ -835,27 +743,18 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 			hwt_wake(shard, &shard->engine);
 		}
 		shard->clock_offset = offset;
-		/*
-		 * Timeouts that the clock has jumped over could not be served before now: count
-		 * their lateness from now.
-		 */
+		/* For timeouts that the clock has jumped over, count the lateness from now. */
 		shard->set_since = hwt_engine_now(shard);
 		now = hwt_engine_tick(shard);
 		if (now < shard->buckets.cursor)
 			hwt_buckets_rebase(&shard->buckets, now);
 	}
-	/*
-	 * Wake hwt_wheel_flush(), which waits for this check if it finds the clock set. Do so even
-	 * if the clock was not set: it may have been set, and set back since.
-	 */
+	/* Always wake hwt_wheel_flush(): it may have seen a clock change that was undone since. */
 	hwt_wake(shard, shard);
 	return jump;
 }
 
-/*
- * End the holds of up to HWT_STEP timeouts of shard->owed. Return true if shard->owed has more;
- * false if it has none, or if the engine must end no more because of a stop or a freeze.
- */
+/* End the holds of up to HWT_STEP timeouts on shard->owed. Return true if it has more to end. */
 static bool hwt_engine_end_holds(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -883,10 +782,7 @@ bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !done && !shard->stopping; n++) {
 		if (n)
 			hwt_lock_break(shard);
-		/*
-		 * If the wall clock was set back while the lock was dropped, the present tick may
-		 * be before @tick: advance to the present tick only.
-		 */
+		/* If the wall clock was set back during the break, @tick may be in the future. */
 		if (n && shard->clock == HWT_CLOCK_REALTIME)
 			tick = min(tick, hwt_engine_tick(shard));
 		done = hwt_buckets_advance(&shard->buckets, tick, HWT_STEP, false);
@@ -896,10 +792,7 @@ bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 	return done;
 }
 
-/*
- * Advance the cursor to @now. Whenever timeouts become due on the way, fire them before the cursor
- * goes on, but not more than @max in total. Return the number of timeouts taken off the due list.
- */
+/* Advance to @now; on the way, stop to fire due timeouts, up to @max. Return the number taken. */
 static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned int max)
 	__must_hold(&shard->lock)
 {
@@ -907,20 +800,14 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	unsigned int n, served = 0;
 	bool done;
 
-	/*
-	 * If timeouts are due already, advance before they fire. If they fired first, timeouts that
-	 * become due again and again might keep the cursor from moving.
-	 */
+	/* Advance first: timeouts that become due again and again must not hold up the cursor. */
 	if (!list_empty(&buckets->due))
 		hwt_engine_advance(shard, now);
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !hwt_engine_halted(shard); n++) {
 		if (n % 2)
 			hwt_lock_break(shard);
 		done = hwt_buckets_advance(buckets, now, HWT_STEP, true);
-		/*
-		 * Clear the cached time, so that the time of the advance does not count as the
-		 * duration of a callback.
-		 */
+		/* The time of the advance must not count as the duration of a callback. */
 		shard->engine.stamp = 0;
 		served += hwt_engine_fire(shard, max - served);
 		if (!list_empty(&buckets->due) || (done && buckets->cursor >= now))
@@ -932,8 +819,7 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 /*
  * Raise @intake_since (see struct hwt_shard) to the tick at which the engine was woken. During the
  * sleep, the submission of a timeout for a coming tick before wake_tick has woken the engine at
- * once. So a timeout that is collected now, with a tick before that of the wake-up, was scheduled
- * when its tick had passed.
+ * once. So a timeout with an earlier tick that is collected from now on was scheduled for the past.
  */
 static void hwt_engine_intake_since(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -945,10 +831,7 @@ static void hwt_engine_intake_since(struct hwt_shard *shard)
 	shard->intake_since = max(shard->intake_since, hwt_ns_to_tick(shard, ns));
 }
 
-/*
- * Collect a step of submissions. If no more were waiting, all that were submitted before the tick
- * @now are collected: note this in @intake_since. Return the number of entries collected.
- */
+/* Collect a step of submissions. If none is left, set @intake_since to @now. Return the number. */
 static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
 {
@@ -960,11 +843,9 @@ static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
 }
 
 /*
- * Advance the cursor to @now, and fire due timeouts. Then end the holds of the timeouts on
- * shard->owed in small steps. After each step, fire the timeouts that have become due meanwhile, so
- * that they need not wait until all holds have ended. Both kinds of work are bounded, because other
- * contexts may keep adding to them. Add the number of entries collected meanwhile to *@collected.
- * Return the number of timeouts taken off the due list.
+ * Advance and fire. Then end the holds of the timeouts on shard->owed in steps, and advance and
+ * fire after each step. Both are bounded, because other contexts may add more work. Add the number
+ * of entries collected to *@collected. Return the number of timeouts taken off the due list.
  */
 static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned int *collected)
 	__must_hold(&shard->lock)
@@ -976,10 +857,7 @@ static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned i
 		hwt_runner_break(shard, &shard->engine);
 		if (served == HWT_FIRE_MAX)
 			continue;
-		/*
-		 * Collect before the cursor goes on: a timeout that is collected behind the cursor
-		 * does not fire in the order of ticks.
-		 */
+		/* Collect first: a timeout collected behind the cursor fires out of order. */
 		now = hwt_engine_tick(shard);
 		*collected += hwt_engine_collect(shard, now);
 		served += hwt_engine_serve(shard, now, HWT_FIRE_MAX - served);
@@ -988,9 +866,8 @@ static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned i
 }
 
 /*
- * Run a pass on the engine's thread: collect, advance, fire. Submissions are collected in steps,
- * and due timeouts fire after each step, so that they do not wait for the collection of a hundred
- * thousand cancelled timeouts.
+ * Run a pass: collect, advance, fire. Fire after each step of the collection, so that due timeouts
+ * do not wait until a hundred thousand cancelled timeouts are collected.
  */
 void hwt_engine_pass(struct hwt_shard *shard)
 {
@@ -1014,10 +891,7 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	jumped = hwt_engine_check_clock(shard);
 	now = hwt_engine_tick(shard);
 	hwt_engine_reclaim(shard);
-	/*
-	 * If the clock was set, do not move the cursor before the collection: then timeouts that
-	 * the clock has jumped over go to buckets first, and so fire in the order of ticks.
-	 */
+	/* If the clock was set, first collect timeouts, so that they fire in the order of ticks. */
 	if (!jumped)
 		hwt_engine_catch_up(shard, now);
 	hwt_engine_intake_since(shard);
@@ -1037,10 +911,7 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	trace_hwt_pass(shard, cursor, collected, served);
 }
 
-/*
- * Return the tick until which the engine has nothing to do, apart from submissions that are not
- * collected yet: 0 if it has work now, HWT_TICK_NEVER if it has none.
- */
+/* Return the tick until which the engine has nothing to do but collect; 0 if it has work now. */
 static u64 hwt_engine_target(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -1063,7 +934,6 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	return tick;
 }
 
-/* Return the clock of a shard as a clockid_t, for hrtimers. */
 static clockid_t hwt_clock_id(const struct hwt_shard *shard)
 {
 	switch (shard->clock) {
@@ -1100,16 +970,12 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 	__set_current_state(TASK_RUNNING);
 }
 
-/*
- * Poll the clock until @expires or, if @tick is HWT_TICK_NEVER, without a limit. A kick ends the
- * wait, because it sets shard->kicked.
- */
+/* Poll the clock until @expires, or without a limit for HWT_TICK_NEVER. A kick ends the wait. */
 static void hwt_engine_spin_until(struct hwt_shard *shard, u64 tick, ktime_t expires)
 {
 	/*
-	 * While a thread of the shard has yet to be pinned, the loop below ends at once. So let
-	 * other tasks run here, because CPU hotplug, for which the pinning waits, may need this
-	 * CPU.
+	 * While a thread of the shard has yet to be pinned, the loop below ends at once. Let other
+	 * tasks run here: CPU hotplug, for which the pinning waits, may need this CPU.
 	 */
 	cond_resched_tasks_rcu_qs();
 	while (!hwt_engine_wanted(shard) && !hwt_frozen(shard) && !hwt_engine_off_affinity(shard) &&
@@ -1132,28 +998,21 @@ static u64 hwt_off_cpu(void)
 
 /*
  * Set @woken_ns to the time at which the engine was woken: the present time, less the time for
- * which its thread has waited for a CPU since then. @off_ns: the result of hwt_off_cpu() before the
- * sleep.
+ * which its thread has waited for a CPU since hwt_off_cpu() returned @off_ns, before the sleep.
  */
 void hwt_engine_woken(struct hwt_shard *shard, u64 off_ns)
 {
 	shard->woken_ns = ktime_get_ns() - (hwt_off_cpu() - off_ns);
 }
 
-/*
- * Wait until @tick, shard->reclaim_at, a kick or a stop, whichever comes first. If @tick is
- * HWT_TICK_NEVER, only a kick or a stop ends the wait.
- */
+/* Wait until @tick, shard->reclaim_at, a kick or a stop, whichever comes first. */
 static void hwt_engine_wait(struct hwt_shard *shard, u64 tick)
 {
 	u64 reclaim_at = shard->reclaim_at;	/* written by this thread only */
 	u64 off_ns = hwt_off_cpu();
 	ktime_t expires = ns_to_ktime(tick * shard->tick_ns);
 
-	/*
-	 * In @tick, @reclaim_at is rounded up to a whole tick, which may last an hour: wake up at
-	 * the exact time.
-	 */
+	/* In @tick, @reclaim_at is rounded up, by up to an hour: wake up at the exact time. */
 	if (reclaim_at)
 		expires = min(expires, ns_to_ktime(hwt_mono_to_clock(shard, reclaim_at)));
 	if (shard->wait == HWT_WAIT_BUSY)
@@ -1170,10 +1029,7 @@ static bool hwt_tick_reached(const struct hwt_shard *shard, u64 tick)
 	return tick <= hwt_ns_to_tick(shard, hwt_clock_now(shard));
 }
 
-/*
- * Publish the tick until which the engine sleeps, so that submitters wake the engine for any
- * earlier tick.
- */
+/* Publish the tick until which the engine sleeps: submitters wake it for earlier ticks. */
 static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 {
 	atomic64_set(&shard->wake_tick, tick);
@@ -1186,17 +1042,15 @@ static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 	smp_store_release(&shard->sleep_seq, shard->sleep_seq + 1);
 	/*
 	 * Barrier sleep.mb, pairs with push.add and push.active in hwt_push() and state.pull in
-	 * hwt_arm(): if the last collection, which follows, misses a caller's entry or its new
-	 * tick, the caller finds wake_tick and sleep_seq as published, and kicks the engine if need
-	 * be.
+	 * hwt_arm(): if the last collection, which follows, misses a caller's entry or new tick,
+	 * the caller finds wake_tick and sleep_seq as published, and kicks the engine if need be.
 	 */
 	smp_mb();
 }
 
 /*
- * Collect a last time before the engine sleeps. @published: the tick that hwt_engine_publish() has
- * stored in wake_tick. Return the tick until which the engine may sleep, which is not later than
- * @published. If it is earlier, store it in wake_tick.
+ * Collect a last time before a sleep until @published, the present wake_tick. Return the tick until
+ * which the engine may sleep. If it is earlier than @published, store it in wake_tick.
  */
 static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 {
@@ -1215,18 +1069,16 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 }
 
 /*
- * Wait on the engine's thread until there is something to do.
+ * Wait until the engine has something to do.
  *
- * Submitters wake the engine for a timeout that is due before wake_tick. The engine publishes
- * wake_tick, increments sleep_seq, and only then collects a last time. Either this collection finds
- * an entry, or the caller that pushes the entry finds the published values. After that, the engine
- * must not sleep beyond the wake_tick that it has published, because a caller that has compared its
- * tick with wake_tick does not look again.
+ * Submitters wake the engine for a tick before wake_tick. The engine publishes wake_tick,
+ * increments sleep_seq, and only then collects a last time: it finds an entry, or the caller that
+ * pushes the entry finds the published values. The engine must not sleep beyond the published
+ * wake_tick, because a caller that has compared its tick with wake_tick does not look again.
  *
- * sleep_seq is for a timeout that a caller has made SUBMITTED, but has not pushed yet when the
- * engine collects. If another CPU then moves this timeout to an earlier tick, it wakes the engine
- * in vain, because the timeout is on no list yet. The caller that pushes the timeout then finds
- * sleep_seq changed, and wakes the engine again.
+ * sleep_seq is for a timeout that a caller has made SUBMITTED, but has not pushed. If another CPU
+ * moves it to an earlier tick, that CPU wakes the engine in vain, as the timeout is on no list. The
+ * caller that pushes the timeout then finds sleep_seq changed, and wakes the engine again.
  */
 void hwt_engine_sleep(struct hwt_shard *shard)
 {

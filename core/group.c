@@ -2,13 +2,9 @@
 /*
  * Groups: the timeouts of one owner, counted, cancelled and waited for together
  *
- * A thin layer over hwt.h and core/sync.h. An object joins its owner's group when it is created and
- * leaves the group when it is destroyed, so scheduling costs nothing more.
- *
  * A walk calls a function for each member of a group. It drops the group's lock now and then, and
- * keeps its position by a mark, which is an entry of the list without a timeout. A second mark is
- * put at the end of the list when the walk begins. Members that join later come behind this mark,
- * so they do not prolong the walk.
+ * keeps its position by a mark, which is an entry of the list without a timeout. The walk ends at a
+ * second mark, put at the end when the walk begins: members that join later do not prolong it.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -84,10 +80,7 @@ static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk
 	return NULL;
 }
 
-/*
- * Call @fn for each member, under the group's lock, which @fn may drop. @set is passed to @fn.
- * Return how many times @fn returned true.
- */
+/* Call @fn, which may drop the group's lock, for each member. Return how often it returned true. */
 static u64 hwt_group_each(struct hwt_group *group, u64 set,
 			  bool (*fn)(struct hwt_group *group, struct hwt_timeout *timeout,
 				     u64 set))
@@ -166,14 +159,10 @@ static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout
 	if (group->put)
 		group->put(timeout);
 	raw_spin_lock_irq(&group->lock);
-	/*
-	 * If the caller is in a callback of this member, @ret is -EDEADLK. Return false then,
-	 * because hwt_group_sync() has counted the cancel in its first walk.
-	 */
+	/* In a callback of the member, @ret is -EDEADLK. The first walk has counted the cancel. */
 	return ret > 0;
 }
 
-/* Cancel all members, and wait for each. @set: HWT_F_SHUTDOWN to shut them down, or 0. */
 static u64 hwt_group_sync(struct hwt_group *group, u64 set)
 {
 	/* Cancel all members before the first wait, so that none fires during a wait. */

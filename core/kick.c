@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Kicks: wake-ups of the engine, from any context
- */
+/* Kicks: wake-ups of the engine, from any context */
 #include <linux/hardirq.h>
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
@@ -10,28 +8,20 @@
 
 #include "core/kick.h"
 
-/*
- * Wake the engine, for a kick in NMI or with interrupts off. Runs in hard interrupt context, on
- * PREEMPT_RT too.
- */
+/* Wake the engine for hwt_engine_kick(). Runs in hard interrupt context, on PREEMPT_RT too. */
 void hwt_engine_irq_work(struct irq_work *work)
 {
 	struct hwt_shard *shard = container_of(work, struct hwt_shard, irq_work);
 
 	/*
 	 * Do not wake an engine in a callback, which may be sleeping: the engine reads @kicked
-	 * after the callback. hwt_engine_kick() has set @kicked before this read of current_timeout
-	 * (kick.after).
+	 * after the callback. @kicked was set before this read of current_timeout (kick.after).
 	 */
 	if (!READ_ONCE(shard->engine.current_timeout))
 		wake_up_process(shard->thread);
 }
 
-/*
- * Wake the engine, or keep it from going to sleep. Any context. The caller keeps the shard from
- * being freed, by RCU or by other means. Cheap if the engine was kicked before and has not begun a
- * pass since.
- */
+/* Wake the engine, or keep it awake. Any context. The caller keeps the shard from being freed. */
 void hwt_engine_kick(struct hwt_shard *shard)
 {
 	/*
@@ -42,26 +32,21 @@ void hwt_engine_kick(struct hwt_shard *shard)
 	smp_mb();
 	if (hwt_engine_kicked(shard))
 		return;
-	/*
-	 * Disable preemption until the engine is woken: other CPUs that find @kicked set rely on
-	 * this CPU to wake it.
-	 */
+	/* Disable preemption: CPUs that find @kicked set rely on this CPU to wake the engine. */
 	preempt_disable();
 	WRITE_ONCE(shard->kicked, true);
 	/*
 	 * Barrier kick.after, pairs with wait.state in hwt_engine_sleep_until(): the engine sees
 	 * @kicked before it sleeps, or this CPU sees the engine asleep and in no callback, and
-	 * wakes it. An engine in a callback, which may be sleeping, is not woken, and reads @kicked
-	 * after the callback.
+	 * wakes it. An engine in a callback reads @kicked after the callback.
 	 */
 	smp_mb();
 	if (!READ_ONCE(shard->engine.current_timeout)) {
 		/*
-		 * In NMI or with interrupts off, the caller may hold a lock of the scheduler, so
-		 * leave the wake-up to an interrupt. Barrier kick.irq, pairs with kernel.irq_work
-		 * in irq_work_run(): irq_work_queue() does nothing if the work is pending already,
-		 * but then hwt_engine_irq_work() has yet to look at the engine, and does so after
-		 * @kicked was set.
+		 * In NMI or with interrupts off, the caller may hold a lock of the scheduler: let
+		 * an interrupt wake the engine. Barrier kick.irq, pairs with kernel.irq_work in
+		 * irq_work_run(): if the work is pending already, irq_work_queue() does nothing,
+		 * but hwt_engine_irq_work() has yet to look at the engine, after @kicked was set.
 		 */
 		if (in_nmi() || irqs_disabled())
 			irq_work_queue(&shard->irq_work);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The parameters of a wheel: defaults, ranges, copies
- */
+/* The parameters of a wheel: defaults, ranges, copies */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cpumask.h>
@@ -15,10 +13,7 @@
 
 unsigned int hwt_shards_default;
 
-/*
- * Return true if a parameter is out of range, and log this. The log is rate-limited, because user
- * programs can cause it.
- */
+/* Return true if a parameter is out of range. Rate-limit the log: user programs can cause it. */
 static bool hwt_param_outside(const struct hwt_wheel_params *params, const char *what, u64 value,
 			      u64 min, u64 max)
 {
@@ -50,10 +45,7 @@ static int hwt_threads_params_check(const struct hwt_wheel_params *params)
 	return 0;
 }
 
-/*
- * Copy a client's parameters, fill in the defaults, and check the result. @from: the client's
- * parameters, or NULL for all defaults. Return 0 or -EINVAL.
- */
+/* Copy the client's parameters, which may be NULL, fill in the defaults, and check the result. */
 int hwt_params_get(struct hwt_wheel_params *params, const struct hwt_wheel_params *from)
 {
 	u64 min_tick_ns = hwt_min_tick_us * (u64)NSEC_PER_USEC;

@@ -2,9 +2,8 @@
 /*
  * The registry of live wheels
  *
- * The registry is a list of all wheels. It finds shared wheels and counts their users. It handles
- * the system events that concern all wheels: a CPU comes online, the clock is set, a module is
- * unloaded.
+ * The registry finds shared wheels, counts their users, and handles the system events that concern
+ * all wheels: a CPU comes online, the clock is set, a module is unloaded.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -27,16 +26,10 @@
 #include "core/thread.h"
 #include "core/trace.h"
 
-/*
- * If more wheels than this are alive, warn: wheels are meant to be few and shared. Netty's
- * HashedWheelTimer warns at the same number.
- */
+/* Warn if more wheels than this are alive, as the HashedWheelTimer of Netty does. */
 #define HWT_WHEELS_MANY		64
 
-/*
- * All live wheels. hwt_wheels_lock protects the list, which is also read under RCU, and the @users
- * and @shares of each wheel.
- */
+/* All live wheels. hwt_wheels_lock protects the list, which is also read under RCU. */
 static LIST_HEAD(hwt_wheels);
 static unsigned int hwt_wheels_count;
 static u64 hwt_wheels_created;
@@ -48,10 +41,7 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 				 struct module *owner)
 {
 	lockdep_assert_held(&hwt_wheels_lock);
-	/*
-	 * Store the creator's name, not its address, which is invalid later if the creator is the
-	 * init function of a module.
-	 */
+	/* Store the name: the address of a module's init function becomes invalid later. */
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
@@ -69,10 +59,7 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
 }
 
-/*
- * Add a wheel to the list, after its initialisation. @creator: an address in the function that
- * creates the wheel; @owner: the module of that function.
- */
+/* Add an initialised wheel to the list. @creator: an address in the function that creates it. */
 void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct module *owner)
 {
 	mutex_lock(&hwt_wheels_lock);
@@ -80,11 +67,7 @@ void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct mod
 	mutex_unlock(&hwt_wheels_lock);
 }
 
-/*
- * Remove a wheel from the list, after its stop. Before the stop, the wheel may have timeouts and
- * threads, so the handlers of system events must find it. The caller waits for a grace period
- * before it frees the wheel.
- */
+/* Remove a wheel after its stop. Before, the handlers of system events must find the wheel. */
 void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
 	mutex_lock(&hwt_wheels_lock);
@@ -143,10 +126,7 @@ static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
 	return true;
 }
 
-/*
- * Drop one reference of a module to a wheel. Return false if the module has no reference that it
- * may drop, or if @wheel is not a live wheel.
- */
+/* Drop a module's reference to @wheel. Return false if it has none, or if @wheel is not live. */
 static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 {
 	struct hwt_wheel *listed;
@@ -181,7 +161,6 @@ static bool hwt_wheel_like(const struct hwt_wheel *wheel, const struct hwt_wheel
 	       wheel->nr_shards == params->shards && wheel->priority == params->priority;
 }
 
-/* Return a shared wheel that has users and these parameters, or NULL. */
 static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 {
 	struct hwt_wheel *wheel;
@@ -214,9 +193,8 @@ void hwt_shares_free(struct hwt_wheel *wheel)
 }
 
 /*
- * Get a reference for @owner to the shared wheel with these parameters. *@share: memory from
- * hwt_share_alloc(), or NULL; set to NULL if the memory is used. Return NULL if there is no such
- * wheel, or if memory is needed and *@share is NULL.
+ * Get a reference for @owner to the shared wheel with these parameters. Return NULL if there is no
+ * such wheel, or if hwt_share_get() needs memory and *@share is NULL.
  */
 struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct module *owner,
 				 struct hwt_share **share)
@@ -233,8 +211,7 @@ struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct m
 
 /*
  * Add the shared wheel @created to the list, unless another task has added a wheel with the same
- * parameters meanwhile. Get a reference for @owner to the wheel that is in the list, and return
- * this wheel. *@share: memory from hwt_share_alloc(); set to NULL if the memory is used.
+ * parameters meanwhile. Get a reference for @owner to the wheel in the list, and return this wheel.
  */
 struct hwt_wheel *hwt_shared_add(struct hwt_wheel *created, const struct hwt_wheel_params *params,
 				 const void *creator, struct module *owner,
@@ -254,19 +231,13 @@ struct hwt_wheel *hwt_shared_add(struct hwt_wheel *created, const struct hwt_whe
 	return wheel;
 }
 
-/*
- * Put a reference of @owner. Return -EINVAL if @owner has none, 1 if this was the wheel's last
- * reference, else 0.
- */
+/* Put a reference of @owner. Return 1 if it was the wheel's last one, -EINVAL if there is none. */
 int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner)
 {
 	int ret = -EINVAL;
 
 	mutex_lock(&hwt_wheels_lock);
-	/*
-	 * Leave the wheel in the list, even without users: until its stop, the handlers of system
-	 * events must find it. hwt_shared_find() skips it.
-	 */
+	/* Leave a wheel without users in the list until its stop: hwt_shared_find() skips it. */
 	if (hwt_share_put(wheel, owner))
 		ret = !wheel->users;
 	mutex_unlock(&hwt_wheels_lock);
@@ -275,7 +246,6 @@ int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner)
 
 /* -- System events -------------------------------------------------------- */
 
-/* Report a private wheel that the unloaded module has created and not destroyed. */
 static void hwt_wheel_left(struct hwt_wheel *wheel, const struct module *module)
 {
 	if (wheel->owner == module && !wheel->is_shared)
@@ -284,7 +254,6 @@ static void hwt_wheel_left(struct hwt_wheel *wheel, const struct module *module)
 			hwt_wheel_pending(wheel));
 }
 
-/* Report references that an unloaded module has not put, and which no code can put any more. */
 static void hwt_share_left(struct hwt_wheel *wheel, struct module *module)
 {
 	struct hwt_share *share = hwt_share_find(wheel, module);
@@ -325,18 +294,15 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 
 static struct notifier_block hwt_module_notifier = { .notifier_call = hwt_module_event };
 
-/*
- * Return true if @shard is a shard of a live wheel. The caller is in an RCU read-side section. If
- * true is returned, the shard is not freed before the end of that section.
- */
+/* Return true if a shard is alive. Then it is not freed in the caller's RCU read-side section. */
 bool hwt_shard_exists(const struct hwt_shard *shard)
 {
 	const struct hwt_shard *one;
 	struct hwt_wheel *wheel;
 
 	/*
-	 * No barrier: only addresses are compared. The members that lead to them, @first_shard and
-	 * @next, were set before the wheel was added to the list, and do not change.
+	 * No barrier: only addresses are compared. They are found by @first_shard and @next, which
+	 * were set before the wheel was added to the list, and do not change.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (one = wheel->first_shard; one; one = one->next)
@@ -346,10 +312,8 @@ bool hwt_shard_exists(const struct hwt_shard *shard)
 }
 
 /*
- * Kick the engines of all wheels on CLOCK_REALTIME, because this clock was set. Without a kick, an
- * engine that sleeps until a date would notice the change only when the date comes. If the clock
- * was set back, that would be too late, because until then the engine would neither call @clock_set
- * nor release cancelled timeouts.
+ * Kick the engines of all wheels on CLOCK_REALTIME, because this clock was set. An engine that
+ * sleeps until a date would notice the change only then: too late if the clock was set back.
  */
 static void hwt_clock_irq_work(struct irq_work *work)
 {
@@ -357,10 +321,9 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	struct hwt_shard *shard;
 
 	/*
-	 * Read the clock, which waits until a change in progress is complete: an engine kicked
-	 * earlier would read the old time. Since Linux 7.2, the kernel calls hwt_clock_event()
-	 * during the change, and if this work was pending already then, another CPU may run it
-	 * before the end of the change.
+	 * Read the clock, to wait for the end of a change in progress: an engine kicked earlier
+	 * would read the old time. Since Linux 7.2, hwt_clock_event() is called during the change,
+	 * and this work may run on another CPU before the end of the change.
 	 */
 	ktime_get_real_ns();
 	/*
@@ -369,9 +332,8 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	 */
 	rcu_read_lock();
 	/*
-	 * Barrier clock.list, pairs with clock.add in __hwt_wheel_register(): a wheel that is found
-	 * in the list is initialised completely. READ_ONCE() would do: all reads here go through
-	 * the wheel's address, and this dependency orders them after the read of the address.
+	 * Barrier clock.list, pairs with clock.add in __hwt_wheel_register(): a wheel in the list
+	 * is fully initialised. READ_ONCE() would do: all reads here depend on its address.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (shard = wheel->first_shard; shard; shard = shard->next)
@@ -386,10 +348,9 @@ static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
 static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
 	/*
-	 * Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): irq_work_queue() does
-	 * nothing if the work is pending already. Then hwt_clock_irq_work() has yet to call
-	 * ktime_get_real_ns(), which sees that this change of the clock has begun (the timekeeper's
-	 * sequence count is odd), and waits for its end.
+	 * Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): if the work is pending
+	 * already, hwt_clock_irq_work() has yet to call ktime_get_real_ns(), which sees that this
+	 * change has begun (the timekeeper's sequence count is odd), and waits for its end.
 	 */
 	if (was_set)
 		irq_work_queue(&hwt_clock_work);
@@ -398,10 +359,7 @@ static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, 
 
 static struct notifier_block hwt_clock_notifier = { .notifier_call = hwt_clock_event };
 
-/*
- * When a CPU comes online, pin the threads of each shard whose @affinity has this CPU. If all CPUs
- * of the shard were offline before, the kernel has let the shard's threads run anywhere.
- */
+/* Pin the threads of the CPU's shards: they ran anywhere while a shard had no CPU online. */
 static int hwt_cpu_online(unsigned int cpu)
 {
 	struct hwt_wheel *wheel;
@@ -418,7 +376,6 @@ static int hwt_cpu_online(unsigned int cpu)
 
 static int hwt_cpu_state;
 
-/* Register the handlers of system events that concern wheels. Return 0 or an error. */
 int __init hwt_registry_init(void)
 {
 	int ret;
@@ -444,10 +401,7 @@ err_notifier:
 	return ret;
 }
 
-/*
- * Undo hwt_registry_init(). No wheel is left by now: the module's exit has destroyed
- * hwt_system_wheel, and any other wheel keeps the module loaded.
- */
+/* No wheel is left: the module's exit has destroyed hwt_system_wheel, others keep hwt loaded. */
 void hwt_registry_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);

@@ -2,9 +2,8 @@
 /*
  * Shards: each is one engine of a wheel, with its data
  *
- * A timeout belongs to one shard from its initialisation on, so a function whose argument is a
- * timeout uses this shard only. A function whose argument is a wheel (hwt_wheel.c) visits all
- * shards of the wheel. A shard serves CPUs that are near to each other; see core/cpus.c.
+ * A timeout belongs to one shard from its initialisation on. A function whose argument is a wheel
+ * (hwt_wheel.c) visits all shards of the wheel.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -45,24 +44,15 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	shard->wheel = args->wheel;
 	shard->number = args->number;
 	shard->node = args->node;
-	/*
-	 * Only the engine of the first shard calls @clock_set, so the client is called once when
-	 * the clock is set.
-	 */
+	/* Only the engine of the first shard calls @clock_set, so the client is called once. */
 	shard->clock_set = args->number ? NULL : params->clock_set;
 	shard->clock_set_arg = params->clock_set_arg;
 	shard->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
 	ratelimit_state_init(&shard->slow_limit, 600 * HZ, 8);
-	/*
-	 * Never log how many messages were suppressed: this flag defers that log message to
-	 * ratelimit_state_exit(), which hwt does not call.
-	 */
+	/* Let only ratelimit_state_exit(), never called, log how many messages were suppressed. */
 	ratelimit_set_flags(&shard->slow_limit, RATELIMIT_MSG_ON_RELEASE);
 	hwt_timeout_init(&shard->clock_timeout, NULL, NULL);
-	/*
-	 * Until its first pass, the engine counts as asleep for ever: a schedule for any tick kicks
-	 * it.
-	 */
+	/* The engine counts as asleep until its first pass: a schedule for any tick kicks it. */
 	atomic64_set(&shard->wake_tick, HWT_TICK_NEVER);
 	spin_lock_init(&shard->lock);
 #ifdef CONFIG_LOCKDEP
@@ -76,7 +66,6 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	init_completion(&shard->exited);
 }
 
-/* Create a shard with its threads. Return the shard or ERR_PTR. */
 struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args)
 {
 	const struct hwt_wheel_params *params = args->params;
@@ -112,7 +101,6 @@ err_free:
 	return ERR_PTR(ret);
 }
 
-/* Add the statistics of a shard to @stats. */
 void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *stats)
 {
 	const struct hwt_inbox *one;
@@ -128,9 +116,8 @@ void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *
 		sum.rejected += READ_ONCE(one->rejected);
 	}
 	/*
-	 * The difference is correct even if the counters have wrapped round. It is negative, and
-	 * then counts as 0, if timeouts were scheduled after @scheduled was read, and were
-	 * cancelled or fired before @cancelled or @retired was read.
+	 * The difference is right even if counters have wrapped round. It is negative if timeouts
+	 * were scheduled after @scheduled was read, and cancelled or fired before the later reads.
 	 */
 	pending = sum.scheduled - sum.cancelled - READ_ONCE(shard->retired);
 	stats->pending += max(pending, 0L);

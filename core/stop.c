@@ -16,10 +16,7 @@
 #include "core/trace.h"
 #include "core/wait.h"
 
-/*
- * Remove a timeout from the due list. If it is armed, hand it back: call @fn or, if @fn is NULL,
- * its ->cancelled. Return true if it was armed.
- */
+/* Take a timeout off the due list. Return true if it was armed, and so has been handed back. */
 static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
@@ -34,8 +31,7 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 		return false;
 	/*
 	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
-	 * __hwt_schedule(): @fn, or ->cancelled, sees what the client wrote before it scheduled the
-	 * timeout.
+	 * __hwt_schedule(): @fn or ->cancelled sees what the client wrote before scheduling.
 	 */
 	do {
 		change = hwt_state_hand_back(old);
@@ -57,11 +53,7 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 	return true;
 }
 
-/*
- * Collect all submissions, end the holds of the timeouts on shard->owed, and hand back all armed
- * timeouts: instead of firing them, call @fn or, if @fn is NULL, their ->cancelled. Return the
- * number of timeouts handed back.
- */
+/* Empty a shard: call @fn or, if it is NULL, ->cancelled for armed timeouts. Return how many. */
 static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 		      hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
@@ -94,10 +86,6 @@ static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 	}
 }
 
-/*
- * Empty all shards by hwt_drain(). It hands back each armed timeout by a call of @fn or, if @fn is
- * NULL, of the timeout's ->cancelled. Return the number of timeouts handed back.
- */
 static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 {
 	struct hwt_runner runner = { .task = current };
@@ -112,11 +100,6 @@ static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *ar
 	return n;
 }
 
-/*
- * Make the threads of all shards serve no more timeouts, and after that make all calls that
- * schedule fail. So once such a call has failed, no ->expire begins. A timeout that is scheduled
- * between these two steps does not fire: the stop hands it back.
- */
 static void hwt_stop_begin(struct hwt_wheel *wheel)
 {
 	struct hwt_shard *shard;
@@ -128,9 +111,8 @@ static void hwt_stop_begin(struct hwt_wheel *wheel)
 	}
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		/*
-		 * If a schedule fails because hwt_arm_open() has found @closed set, no ->expire may
-		 * begin after that. So the lock orders this store after the stores to @stopping
-		 * above, which keep the threads from firing.
+		 * Once a schedule has failed because of @closed, no ->expire may begin. So the lock
+		 * orders this store after those to @stopping, which keep threads from firing.
 		 */
 		spin_lock(&shard->lock);
 		WRITE_ONCE(shard->closed, true);
@@ -138,7 +120,6 @@ static void hwt_stop_begin(struct hwt_wheel *wheel)
 	}
 }
 
-/* Wait until the callbacks of all shards have returned, and end the threads of all shards. */
 void hwt_stop_threads(struct hwt_wheel *wheel)
 {
 	struct hwt_shard *shard;
@@ -159,11 +140,7 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		spin_lock(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX);
-		/*
-		 * Only marks (struct hwt_mark) are left on shard->owed, put there since the last
-		 * drain. hwt_end_hold() takes each off the list, and wakes the task that waits for
-		 * it.
-		 */
+		/* Only marks can be on shard->owed now: wake the tasks that wait for them. */
 		while (!list_empty(&shard->owed))
 			hwt_end_hold(shard, &runner, list_first_entry(&shard->owed,
 								      struct hwt_timeout, link));
@@ -173,23 +150,17 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 }
 
 /*
- * Stop a wheel, as hwt_wheel_stop() does, even if the wheel is shared. Return the number of
- * timeouts handed back, or -EDEADLK in a callback of the wheel.
+ * Stop a wheel, even if it is shared. Return the number of timeouts handed back, or -EDEADLK in a
+ * callback of the wheel. A callback of one shard may schedule a timeout of another, so each step is
+ * taken on all shards before the next one:
  *
- * The order of the steps matters. Each step is taken on all shards before the next one, because a
- * callback of one shard may schedule a timeout of another:
- *
- *   1. Close all shards, so that calls that schedule fail, and wait for a grace period. From then
- *      on, a timeout is armed only when the callback of a periodic timeout returns.
- *   2. Hand back all armed timeouts. hwt_cancel(), on another CPU, may have set SUBMITTED of a
- *      timeout and not have pushed it yet. This step only removes such a timeout from its bucket;
- *      step 4 collects it.
+ *   1. Make the threads serve no timeouts, then make calls that schedule fail. After a grace
+ *      period, only the return of a periodic timeout's callback arms a timeout.
+ *   2. Hand back all armed timeouts. Cancelled timeouts yet to be pushed are left to step 4.
  *   3. Wait for callbacks, end the threads, and hand back the timeouts armed since step 2. Now no
  *      timeout is armed, so no cancel sets SUBMITTED any more.
- *   4. Wait for a second grace period, after which each timeout with SUBMITTED has been pushed.
- *      Collect these timeouts.
- *   5. Wait for callbacks again: a concurrent hwt_cancel_sync() or hwt_shutdown_sync() may be
- *      ending a hold, for which it calls ->cancelled or ->release itself.
+ *   4. After a second grace period, all timeouts with SUBMITTED have been pushed: collect them.
+ *   5. Wait for callbacks again: a concurrent _sync call may be executing ->cancelled or ->release.
  */
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 {
@@ -210,8 +181,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	hwt_stop_begin(wheel);
 	/*
 	 * Barrier stop.grace1, pairs with arm.rcu in hwt_arm_open(): a caller that has found the
-	 * shard open has pushed its timeout by now. So the next drain finds it, and no push comes
-	 * after the last drain.
+	 * shard open has pushed its timeout by now, so the next drain finds it.
 	 */
 	synchronize_rcu();
 	n += hwt_stop_drain(wheel, fn, arg);
@@ -219,8 +189,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	n += hwt_stop_drain(wheel, fn, arg);
 	/*
 	 * Barrier stop.grace2, pairs with cancel.rcu in __hwt_cancel(): a cancel that has set
-	 * SUBMITTED of a timeout has pushed the timeout by now, so the next drain, which is the
-	 * last, collects it.
+	 * SUBMITTED has pushed the timeout by now, so the last drain, which follows, collects it.
 	 */
 	synchronize_rcu();
 	n += hwt_stop_drain(wheel, fn, arg);

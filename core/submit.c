@@ -2,21 +2,10 @@
 /*
  * Scheduling and cancelling: the half of a timeout's life that takes no lock
  *
- * The functions here change the state of a timeout by compare-and-swap; core/state.h computes the
- * new state. If the engine must then collect the timeout, the new state has the bit SUBMITTED, and
- * the caller that has set this bit pushes the timeout on a submission list of its CPU. No other
- * caller pushes it meanwhile. After the push, the caller does not access the timeout any more,
- * because the timeout may have fired and been freed.
- *
- * A call that schedules is one RCU read-side section from its read of shard->closed to its wake-up
- * of the engine, and a cancel is one from its change of the state to its wake-up. So a stop can
- * wait for these calls by a grace period. The sections disable preemption (rcu_read_lock_sched()):
- * a CPU that finds SUBMITTED, shard->kicked or shard->reclaim set does not push or wake the engine
- * itself, but relies on the CPU that has set it, which must therefore go on at once.
- *
- * To schedule an idle timeout at an absolute deadline takes a locked instruction on the state and
- * one on the head of a list of this CPU. The first push after the engine has taken the CPU's lists
- * also executes a full barrier.
+ * The caller that sets SUBMITTED of a timeout (core/state.h) pushes the timeout on a submission
+ * list of its CPU. After that, the timeout may fire and be freed, so the caller does not access it.
+ * A stop waits for the RCU read-side sections of calls. They disable preemption, because a CPU that
+ * finds SUBMITTED, @kicked or @reclaim set relies on the CPU that has set it to go on at once.
  */
 #include <linux/export.h>
 #include <linux/hardirq.h>
@@ -43,46 +32,33 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
 }
 
 /*
- * Push a timeout, for which the caller has set SUBMITTED, on a submission list of this CPU. After
- * the push, the timeout may be freed at any time.
- *
- * The byte shard->active[cpu] tells the engine that this CPU's lists may have entries. Every push
- * tests the byte, even if the list was not empty: the push that found the list empty may have been
- * interrupted before it set the byte.
- *
- * A caller that finds the byte set executes no barrier after the test, but must read wake_tick and
- * sleep_seq, which the engine publishes before it sleeps, after the byte was set. (If it read them
- * earlier, the engine could miss the byte, and the caller could miss that the engine sleeps.) Only
- * this CPU sets the byte, and the caller stays on this CPU. So the byte was set before the caller's
- * llist_add(), which is a full barrier, or after it by an interrupt, which has executed
- * push.active.
+ * Push a timeout, for which the caller has set SUBMITTED, on a submission list of this CPU. The
+ * byte shard->active[cpu] tells the engine that this CPU's lists may have entries. Test the byte
+ * even if the list was not empty: an interrupted push may not have set it yet. The caller must read
+ * wake_tick and sleep_seq after the byte was set. If the byte was set already, llist_add(), a full
+ * barrier, ensures that, or push.active in an interrupt that came since.
  */
 static __always_inline void hwt_push(struct hwt_shard *shard,
 				     struct hwt_timeout *timeout)
 {
 	unsigned int cpu = smp_processor_id();
 
-	/*
-	 * hwt_sync_try() reads timeout->cpu to find the CPU whose lists have the timeout. If it
-	 * reads an old value, it does not find the timeout, and hwt_sync() tries again.
-	 */
+	/* If hwt_sync_try() reads an old CPU, it misses the timeout, and hwt_sync() tries again. */
 	WRITE_ONCE(timeout->cpu, cpu);
 	/*
 	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
 	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): the CPU that takes the
-	 * entry sees all that was written before the push, and takes the entry after it has cleared
-	 * a byte that is found set below, or a shard->reclaim that a cancel finds set after this
-	 * push. If the engine's last collection before a sleep misses the entry, this CPU finds
-	 * wake_tick and sleep_seq as published for that sleep, and wakes the engine if need be.
+	 * entry sees what was written before the push. If this CPU then finds its byte or
+	 * shard->reclaim set, the entry is taken after that is cleared. If the last collection
+	 * before a sleep misses the entry, this CPU finds wake_tick and sleep_seq of that sleep.
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(shard->active[cpu])) {
 		WRITE_ONCE(shard->active[cpu], true);
 		/*
 		 * Barrier push.active, pairs with sleep.mb in hwt_engine_publish(): the engine's
-		 * last collection before a sleep finds the byte set, and takes the entry, or this
-		 * CPU finds wake_tick and sleep_seq as the engine has published them, and wakes the
-		 * engine if need be.
+		 * last collection before a sleep finds the byte set, or this CPU finds wake_tick
+		 * and sleep_seq as published for that sleep.
 		 */
 		smp_mb();
 	}
@@ -103,7 +79,6 @@ static bool hwt_pending_get(struct hwt_shard *shard)
 	return true;
 }
 
-/* Decrement the number that max_pending limits, because a timeout is no longer pending. */
 void hwt_pending_put(struct hwt_shard *shard)
 {
 	if (unlikely(shard->max_pending))
@@ -112,14 +87,12 @@ void hwt_pending_put(struct hwt_shard *shard)
 
 /* -- Schedule ------------------------------------------------------------ */
 
-/* Return HWT_WAS_PENDING if the state @old is pending, ored with HWT_WAS_HELD if it is held. */
 static int hwt_schedule_was(u64 old)
 {
 	return (old & HWT_F_PENDING ? HWT_WAS_PENDING : 0) |
 	       (old & HWT_F_HELD ? HWT_WAS_HELD : 0);
 }
 
-/* Return the result of a schedule call that leaves the state @old as it is. @action: the reason. */
 static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 {
 	switch (action) {
@@ -132,11 +105,7 @@ static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 	}
 }
 
-/*
- * Count a call that has armed a timeout, and return its result. @old: the state before the call. At
- * about every HWT_BACKLOG-th call for a timeout that was not pending, also kick the engine, so that
- * it collects before many timeouts are on the submission lists.
- */
+/* Count a call that has armed a timeout whose state was @old, and return the call's result. */
 static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old)
 {
 	struct hwt_inbox __percpu *inbox = shard->inbox;
@@ -147,21 +116,15 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 		return held | HWT_WAS_PENDING;
 	}
 	this_cpu_inc(inbox->scheduled);
-	/*
-	 * An interrupt between the increment and this read may increment the counter, too. Then one
-	 * kick is left out, or is made twice, which does no harm.
-	 */
+	/* If an interrupt has counted since, a kick is left out or made twice: no harm is done. */
 	if (unlikely(!(raw_cpu_read(inbox->scheduled) & (HWT_BACKLOG - 1))))
 		hwt_engine_kick(shard);
 	return held;
 }
 
 /*
- * Hand a SUBMITTED timeout to the engine, and wake the engine if need be. If this caller has set
- * SUBMITTED (@action is HWT_SUBMIT), push the timeout; otherwise another caller has pushed it, or
- * will. @seq: sleep_seq, read before SUBMITTED was set. If sleep_seq differs after the push, the
- * engine may have gone to sleep before the push, and has to be kicked. Not inlined, because a call
- * that moves a timeout in a bucket to a later tick, as most calls do, does not come here.
+ * Hand a SUBMITTED timeout to the engine. If @action is HWT_SUBMIT, this call has set SUBMITTED,
+ * and @seq is sleep_seq before that. Not inlined: a call that defers a timeout does not come here.
  */
 static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				u64 tick, enum hwt_action action, unsigned int seq)
@@ -173,19 +136,12 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 	}
 	if (static_branch_unlikely(&hwt_debug))
 		hwt_engine_kick(shard);
-	/*
-	 * Wake an engine that sleeps beyond the new tick. One kick is enough until the engine
-	 * begins a pass, which clears @kicked.
-	 */
+	/* One kick is enough until the engine begins a pass, which clears @kicked. */
 	if (tick < (u64)atomic64_read(&shard->wake_tick) && !hwt_engine_kicked(shard))
 		hwt_engine_kick(shard);
 }
 
-/*
- * Arm a timeout: change its state, count the call, and hand the timeout to the engine if need be.
- * The caller is in an RCU read-side section that disables preemption. Inlined, because @flags is a
- * constant in the functions that are called most: they get only the code that they need.
- */
+/* Arm a timeout, under rcu_read_lock_sched(). Inlined: most callers have constant @flags. */
 static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
 {
@@ -197,9 +153,8 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	if (flags & HWT_SCHEDULE_EARLIER) {
 		/*
 		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
-		 * sees what the caller wrote before this call, or the state that is read here says
-		 * that the timeout has fired. If this call leaves the state as it is, it has no
-		 * compare-and-swap that would order these accesses.
+		 * sees what the caller wrote before, or the state read here says that the timeout
+		 * has fired. If the state remains as it is, no compare-and-swap orders this.
 		 */
 		smp_mb();
 	}
@@ -208,23 +163,19 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in hwt_collect_one()
 	 * and state.fire in hwt_fire_claim(): the next callback sees what the client wrote before
-	 * this call, and a new hold begins after all accesses of the last one. sleep_seq, which
-	 * counts the engine's sleeps, is read before SUBMITTED is set, so hwt_submit() notices if
-	 * the engine goes to sleep before the push. Barrier state.pull, pairs with state.arm in
-	 * hwt_arm(), sleep.seq and sleep.mb in hwt_engine_publish() and pass.mb in
-	 * hwt_engine_pass(): if the timeout was SUBMITTED already, the engine collects it at its
-	 * new tick, or this CPU finds wake_tick and @kicked as the engine has written them, and so
-	 * wakes the engine.
+	 * this call, a new hold begins after all accesses of the last one, and sleep_seq is read
+	 * before SUBMITTED is set. Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq
+	 * and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): if the timeout was
+	 * SUBMITTED already, the engine collects it at its new tick, or this CPU finds wake_tick
+	 * and @kicked as the engine has written them.
 	 */
 	do {
 		change = hwt_state_schedule(old, tick, flags);
 		if (unlikely(change.action >= HWT_UNCHANGED))
 			return hwt_schedule_refused(change.action, old);
 		/*
-		 * Before this CPU has pushed the timeout, another CPU may move the timeout to an
-		 * earlier tick, and wake the engine, which does not find the timeout on a list yet.
-		 * If the engine then goes back to sleep before the push, hwt_submit() finds
-		 * sleep_seq changed, and wakes it again.
+		 * Another CPU may move the timeout to an earlier tick, and wake the engine, before
+		 * the push. If the engine then sleeps again, hwt_submit() finds sleep_seq changed.
 		 */
 		if (change.action == HWT_SUBMIT)
 			seq = READ_ONCE(shard->sleep_seq);
@@ -236,11 +187,7 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	return was;
 }
 
-/*
- * Arm a timeout of a wheel with a max_pending. A timeout that is pending already has been counted.
- * For any other timeout, increase the count of pending timeouts before the state changes, so that
- * the count never exceeds max_pending.
- */
+/* Arm a timeout. If it is not pending, count it first: the count must not exceed max_pending. */
 static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				    u64 tick, unsigned int flags)
 {
@@ -250,10 +197,7 @@ static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout 
 	if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
 		return ret;
 	if (!hwt_pending_get(shard)) {
-		/*
-		 * Another CPU may have armed this timeout meanwhile, and so have brought the count
-		 * to the limit. Then the timeout is pending, and can be moved.
-		 */
+		/* If another CPU has armed the timeout meanwhile, the timeout can be moved. */
 		ret = hwt_arm(shard, timeout, tick, flags | HWT_SCHEDULE_PENDING);
 		if (ret != -ENOENT)
 			return ret;
@@ -266,7 +210,6 @@ static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout 
 	return ret;
 }
 
-/* Arm a timeout. If a stop has closed the shard, fail instead. */
 static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_timeout *timeout,
 					u64 tick, unsigned int flags)
 {
@@ -274,9 +217,7 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 
 	/*
 	 * Barrier arm.rcu, pairs with stop.grace1 in hwt_stop() and destroy.grace in
-	 * hwt_wheel_dispose(): a caller that finds the shard open has pushed the timeout, and
-	 * kicked the engine, by the end of the grace period. So the stop collects the timeout, and
-	 * the kick does not use a shard that was freed.
+	 * hwt_wheel_dispose(): a call that found the shard open is over after the grace period.
 	 */
 	rcu_read_lock_sched();
 	if (unlikely(READ_ONCE(shard->closed))) {
@@ -291,10 +232,7 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 	return ret;
 }
 
-/*
- * Arm a timeout and trace the call. Not inlined, so that a call saves no registers for the
- * tracepoint while it is disabled.
- */
+/* Not inlined, so that a call saves no registers for a tracepoint that is disabled. */
 static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
 {
@@ -304,8 +242,7 @@ static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *
 
 	/*
 	 * Barrier arm.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard is not freed
-	 * before the tracepoint has used it, even if the timeout fires at once and its client
-	 * destroys the wheel.
+	 * before the tracepoint has used it.
 	 */
 	rcu_read_lock_sched();
 	ret = hwt_arm_open(shard, timeout, tick, flags);
@@ -314,10 +251,7 @@ static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *
 	return ret;
 }
 
-/*
- * The common part of all functions that schedule. @ns: with HWT_SCHEDULE_AT a deadline, else a
- * delay.
- */
+/* @ns: with HWT_SCHEDULE_AT a deadline, else a delay. */
 static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u64 slack_ns,
 					  unsigned int flags)
 {
@@ -329,8 +263,7 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 	if (flags & HWT_SCHEDULE_UNLESS_PENDING) {
 		/*
 		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
-		 * sees what the caller wrote before this call, or the state that is read here is
-		 * not pending any more, and the timeout is scheduled below.
+		 * sees the caller's earlier writes, or the state read here is not pending.
 		 */
 		smp_mb();
 		state = hwt_timeout_state(timeout);
@@ -441,11 +374,7 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 
 	if (!period_ns || (mode != HWT_MODE_FIXED_RATE && mode != HWT_MODE_FIXED_DELAY))
 		return -EINVAL;
-	/*
-	 * If the timeout fires for an earlier call before __hwt_schedule() changes the state, the
-	 * firing may read a mixture of old and new values from @set. Disable preemption to keep
-	 * that time short.
-	 */
+	/* Until the state changes, a firing may use a mixture of times: keep that time short. */
 	preempt_disable();
 	old_first_ns = atomic64_read(&periodic->set.first_ns);
 	old_period_ns = atomic64_read(&periodic->set.period_ns);
@@ -498,9 +427,8 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
 /* -- Cancel -------------------------------------------------------------- */
 
 /*
- * Set a timeout's state to cancelled, if it is pending. @set: HWT_F_SHUTDOWN to shut the timeout
- * down, too, or 0. @was: set to the previous state. Return true if this call has set SUBMITTED:
- * then the caller must push the timeout or, if it holds the shard's lock, end the timeout's hold.
+ * Cancel a timeout. @set: HWT_F_SHUTDOWN or 0. @was: the old state. If this call sets SUBMITTED,
+ * return true: the caller must push the timeout or, if it holds the shard's lock, end the hold.
  */
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 {
@@ -510,9 +438,8 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	/*
 	 * Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
 	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): __hwt_cancel() reads
-	 * sleep_seq before the state changes here, so it notices if the engine goes to sleep
-	 * between the change and the push. It reads shard->reclaim after the change: if it finds
-	 * that set, the pass that clears shard->reclaim finds the timeout cancelled.
+	 * sleep_seq before the state changes, and shard->reclaim after that. If shard->reclaim is
+	 * set, the pass that clears it finds the timeout cancelled.
 	 */
 	do {
 		change = hwt_state_cancel(old, set);
@@ -523,10 +450,7 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	return change.action == HWT_SUBMIT;
 }
 
-/*
- * Trace and count the cancel of a timeout that was pending. @old: the state before the cancel. The
- * timeout may have been freed by now, so only its address is used.
- */
+/* @old: the state before the cancel. Use only the timeout's address: it may have been freed. */
 void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old)
 {
 	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
@@ -538,16 +462,12 @@ void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeo
 static void hwt_reclaim_soon(struct hwt_shard *shard)
 {
 	/*
-	 * A barrier of the caller (state.cancel or push.add) orders this read after the cancel, and
-	 * the engine clears @reclaim before it collects (reclaim.mb). So if @reclaim is set here,
-	 * the pass that clears it collects the timeout, and no kick is needed.
+	 * If @reclaim is set, the pass that clears it (see reclaim.mb) collects the timeout,
+	 * because state.cancel or push.add orders this read after the cancel.
 	 */
 	if (likely(READ_ONCE(shard->reclaim)))
 		return;
-	/*
-	 * Preemption is disabled here: other CPUs that find @reclaim set do not kick, and rely on
-	 * this CPU to kick at once.
-	 */
+	/* Preemption is off: CPUs that find @reclaim set rely on this CPU to kick at once. */
 	WRITE_ONCE(shard->reclaim, true);
 	hwt_engine_kick(shard);
 }
@@ -565,16 +485,11 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 		return old & ~HWT_F_PENDING;
 	/*
 	 * Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and destroy.grace in
-	 * hwt_wheel_dispose(): a timeout that gets SUBMITTED here has been pushed, and the engine
-	 * kicked, by the end of the grace period. So the stop collects the timeout, and the kick
-	 * does not use a shard that was freed.
+	 * hwt_wheel_dispose(): the push and the kick are over by the end of the grace period.
 	 */
 	rcu_read_lock_sched();
 	shard = timeout->shard;
-	/*
-	 * Read sleep_seq before SUBMITTED is set: if the engine goes to sleep after that and before
-	 * the push, this CPU finds sleep_seq changed, and kicks the engine.
-	 */
+	/* Read this before SUBMITTED is set, to notice if the engine sleeps before the push. */
 	seq = READ_ONCE(shard->sleep_seq);
 	claimed = hwt_cancel_claim(timeout, 0, &old);
 	if (old & HWT_F_PENDING) {
@@ -625,8 +540,7 @@ int hwt_try_cancel(struct hwt_timeout *timeout)
 		return ret | HWT_IS_RUNNING;
 	/*
 	 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): a caller that finds
-	 * RUNNING cleared sees what the callback has written, even if the timeout was not pending,
-	 * so that the cancel has only read the state.
+	 * RUNNING cleared sees what the callback wrote, even if the cancel only read the state.
 	 */
 	smp_acquire__after_ctrl_dep();
 	return ret;
@@ -653,7 +567,6 @@ EXPORT_SYMBOL_GPL(hwt_reopen);
 
 /* -- Initialisation and queries ------------------------------------------ */
 
-/* The function behind the macro hwt_timeout_init(), which adds the lockdep key. */
 void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 			const struct hwt_timeout_ops *ops, const char *name,
 			struct lock_class_key *key)
@@ -697,7 +610,6 @@ void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
 }
 EXPORT_SYMBOL_GPL(hwt_timeout_set_wheel);
 
-/* Return the wheel that a shard belongs to. */
 struct hwt_wheel *__hwt_shard_wheel(const struct hwt_shard *shard)
 {
 	return shard->wheel;
@@ -711,10 +623,7 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 		container_of(timeout, struct hwt_periodic, timeout);
 	const struct hwt_shard *shard = timeout->shard;
 
-	/*
-	 * hwt_periodic_begin() writes @run after the timeout has fired and before its callback
-	 * begins. Until it has done so, @run has the values of the previous firing.
-	 */
+	/* Before the callback begins, @run has the values of the previous firing. */
 	if (READ_ONCE(periodic->run.mode) == HWT_MODE_FIXED_RATE)
 		return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(shard, hwt_add_ns(hwt_clock_now(shard),

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waiting: hwt_cancel_sync(), hwt_shutdown_sync(), hwt_wait(), and a shard's part of
- * hwt_wheel_flush() and hwt_wheel_barrier()
+ * Waiting for timeouts and their callbacks
  *
- * hwt_cancel_sync() and hwt_shutdown_sync() do not wait for the engine. They take the shard's lock,
- * end the timeout's hold themselves, and wait only while a callback or ->release of that timeout is
- * executing. If the timeout is on a submission list, they first collect from that list. A stop
- * (core/stop.c), too, ends the holds of timeouts itself. hwt_wait(), hwt_wheel_flush() and
- * hwt_wheel_barrier() also wait for callbacks that the engine or a worker has yet to begin.
+ * hwt_cancel_sync() and hwt_shutdown_sync() do not wait for the engine. They end the timeout's hold
+ * themselves, and wait only while a callback or ->release of it is executing. The other functions
+ * also wait for callbacks that the engine or a worker has yet to begin.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -32,26 +29,19 @@
 
 /* -- Runners ------------------------------------------------------------- */
 
-/*
- * Return true if a runner is executing a callback or ->release of this timeout. A ->release may
- * have freed its timeout, and another timeout may now be at the same address. So if the runner is
- * executing a ->release, it must also be the ->release of this timeout.
- */
+/* A ->release may have freed its timeout, and another timeout may now be at the same address. */
 static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
 	return runner->current_timeout == timeout &&
 	       (!runner->releasing || runner->fn == timeout->ops->release);
 }
 
-/* Return true if a callback or ->release of the timeout is executing. */
 static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
 	struct hwt_runner *runner;
 
-	/*
-	 * Only a ->release executes while RUNNING is clear. If there is none, RUNNING alone tells.
-	 */
+	/* Only a ->release executes while RUNNING is clear: without one, RUNNING alone tells. */
 	if (!timeout->ops->release)
 		return hwt_running(timeout);
 	list_for_each_entry(runner, &shard->runners, entry)
@@ -60,12 +50,7 @@ static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_tim
 	return false;
 }
 
-/*
- * Return true if the calling task is in a callback or ->release of this timeout or, if @timeout is
- * NULL, of any timeout of the shard. Look at all runners, because two of them may be executing
- * functions of one timeout: the ->release of a hold that has ended, and a callback of the next
- * hold.
- */
+/* Return true if this task is in a callback or ->release of @timeout (NULL: of any timeout). */
 static bool hwt_in_callback_of(struct hwt_shard *shard, const struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -78,9 +63,7 @@ static bool hwt_in_callback_of(struct hwt_shard *shard, const struct hwt_timeout
 	return false;
 }
 
-/*
- * Return true if the calling task is in a callback of this wheel. Takes each shard's lock in turn.
- */
+/* Return true if this task is in a callback of the wheel. Takes each shard's lock in turn. */
 bool hwt_in_callback(const struct hwt_wheel *wheel)
 {
 	struct hwt_shard *shard;
@@ -102,10 +85,7 @@ void hwt_runner_enter(struct hwt_shard *shard, struct hwt_runner *runner)
 	list_add_tail(&runner->entry, &shard->runners);
 }
 
-/*
- * Release the shard's lock as the last access of a call that has kept the shard from being freed.
- * First wake hwt_wait_unused(), which waits until no such call is left before the shard is freed.
- */
+/* Release the lock; after that, the shard may be freed. First wake hwt_wait_unused(). */
 static void hwt_unlock_last(struct hwt_shard *shard)
 	__releases(&shard->lock)
 {
@@ -126,11 +106,7 @@ void hwt_runner_leave(struct hwt_shard *shard, struct hwt_runner *runner)
 	hwt_unlock_last(shard);
 }
 
-/*
- * Take the shard's lock, and keep the wheel from being freed until hwt_shard_leave(). For a call
- * that runs no callbacks. A call that may run callbacks uses hwt_runner_enter() instead, which has
- * the same effect.
- */
+/* Take the lock, and keep the shard from being freed. For a call that runs no callbacks. */
 static void hwt_shard_enter(struct hwt_shard *shard)
 	__acquires(&shard->lock)
 {
@@ -160,10 +136,7 @@ void hwt_wheel_leave(struct hwt_wheel *wheel)
 
 /* -- Waiting for runners --------------------------------------------------- */
 
-/*
- * Wait until no runner executes a call with a number up to @call. A shard numbers the calls of
- * clients' functions in the order in which they begin (see struct hwt_runner).
- */
+/* Wait until no runner executes a call with a number (see struct hwt_runner) up to @call. */
 void hwt_wait_callbacks(struct hwt_shard *shard, u64 call)
 	__must_hold(&shard->lock)
 {
@@ -178,10 +151,7 @@ again:
 	}
 }
 
-/*
- * Wait until each task that did hwt_shard_enter() or hwt_runner_enter() has left the shard again.
- * The shard is stopped and is about to be freed, so no further task enters it.
- */
+/* Wait until all tasks have left a stopped shard, which no further task enters. */
 void hwt_wait_unused(struct hwt_shard *shard)
 {
 	spin_lock(&shard->lock);
@@ -193,11 +163,7 @@ void hwt_wait_unused(struct hwt_shard *shard)
 
 /* -- One timeout --------------------------------------------------------- */
 
-/*
- * Cancel a timeout. Also end its hold, unless a callback of it is executing, or another CPU has set
- * SUBMITTED and has yet to push the timeout. @set: HWT_F_SHUTDOWN to shut the timeout down, too, or
- * 0. Return true if the timeout was pending.
- */
+/* Cancel a timeout, and end its hold if possible. Return true if the timeout was pending. */
 static bool hwt_sync_try(struct hwt_shard *shard, struct hwt_runner *runner,
 			 struct hwt_timeout *timeout, u64 set)
 	__must_hold(&shard->lock)
@@ -215,10 +181,7 @@ static bool hwt_sync_try(struct hwt_shard *shard, struct hwt_runner *runner,
 	return was & HWT_F_PENDING;
 }
 
-/*
- * Return true if the timeout is idle and its ->release has returned. If not, wait until that may
- * have changed, and return false.
- */
+/* Return true if the timeout is idle and its ->release has returned. If not, wait a while. */
 static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -230,11 +193,7 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	}
 	if (!(state & HWT_F_HELD))
 		return true;
-	/*
-	 * If only SUBMITTED is set, another CPU has yet to push the timeout: wait a moment for that
-	 * CPU. If ARMED is set, the timeout was scheduled again: the caller cancels it again at
-	 * once.
-	 */
+	/* Another CPU has yet to push the timeout or, if ARMED is set, has scheduled it again. */
 	spin_unlock(&shard->lock);
 	if ((state & HWT_F_HELD) == HWT_F_SUBMITTED)
 		usleep_range(10, 50);
@@ -242,11 +201,7 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	return false;
 }
 
-/*
- * Do what hwt_cancel_sync() does or, if @set is HWT_F_SHUTDOWN, what hwt_shutdown_sync() does. The
- * only difference: in the timeout's own callback, where the call would wait for itself, the caller
- * gets -EDEADLK, and no warning is logged.
- */
+/* Do the same as hwt_cancel_sync() or hwt_shutdown_sync(), but log no warning of -EDEADLK. */
 int hwt_sync(struct hwt_timeout *timeout, u64 set)
 {
 	struct hwt_shard *shard = timeout->shard;
@@ -265,8 +220,7 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	if (!(was & HWT_F_HELD) && !(set & ~was) && !timeout->ops->release) {
 		/*
 		 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): a caller
-		 * that finds the timeout not held sees what the last callback has written, although
-		 * this path takes no lock.
+		 * that finds the timeout not held sees what the last callback has written.
 		 */
 		smp_acquire__after_ctrl_dep();
 		return false;
@@ -285,10 +239,7 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	return pending;
 }
 
-/*
- * Do the same as hwt_sync(), but log a warning before -EDEADLK is returned: a caller that takes
- * this result for success may free a timeout that is still held.
- */
+/* Warn of -EDEADLK: a caller that ignores it may free a timeout that is still held. */
 static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 {
 	int ret = hwt_sync(timeout, set);
@@ -343,10 +294,7 @@ int hwt_shutdown_sync(struct hwt_timeout *timeout)
 }
 EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
 
-/*
- * Return true if hwt_wait() may return: the timeout is not pending, and its ->expire and, after a
- * cancel, its ->cancelled have returned.
- */
+/* Return true if the timeout is not pending, and its ->expire or ->cancelled has returned. */
 static bool hwt_wait_over(const struct hwt_timeout *timeout, u64 state)
 {
 	if (state & (HWT_F_PENDING | HWT_F_RUNNING))
@@ -356,10 +304,7 @@ static bool hwt_wait_over(const struct hwt_timeout *timeout, u64 state)
 	       !timeout->ops->cancelled;
 }
 
-/*
- * Return true if the calling task is in a callback that must return before any other timeout of the
- * shard can fire.
- */
+/* Return true if no timeout of the shard can fire until this task's callback has returned. */
 static bool hwt_wait_deadlocks(const struct hwt_shard *shard)
 {
 	return current == shard->thread ||
@@ -399,11 +344,7 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		return 0;
 	hwt_lockdep_sync(timeout);
 	inside = hwt_in_callback(shard->wheel);
-	/*
-	 * With at most one worker, any callback of the shard may delay this timeout: tell lockdep
-	 * that the caller waits for all of them. With several workers, another one runs this
-	 * timeout meanwhile.
-	 */
+	/* With at most one worker, any callback of the shard may delay this timeout. */
 	if (!inside && shard->nr_workers <= 1)
 		hwt_lockdep_shard(shard);
 	hwt_shard_enter(shard);
@@ -415,18 +356,12 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 			break;
 		now = ktime_get_ns();
 		/*
-		 * hwt_cancel() does not wake this task: the collection of the timeout does. In a
-		 * callback, or if the timeout is on shard->owed, look again every reclaim_ms: the
-		 * engine may be in a callback that waits, too, or have collected the timeout
-		 * already, so that no collection wakes this task.
+		 * The collection of the timeout wakes this task, unless the engine waits in a
+		 * callback, too, or has collected the timeout already: then look every reclaim_ms.
 		 */
 		look_ns = inside || timeout->owed ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
-		/*
-		 * Once a stop has begun, only the stop serves the shard's timeouts, and it waits
-		 * for all callbacks of the wheel. So a caller in a callback must not wait for this
-		 * timeout.
-		 */
+		/* Only a stop serves timeouts once it has begun, but it waits for this callback. */
 		stopping = inside && shard->stopping;
 		if (hwt_wait_deadlocks(shard))
 			ret = -EDEADLK;
@@ -445,10 +380,7 @@ EXPORT_SYMBOL_GPL(hwt_wait);
 
 /* -- Flush and barrier ----------------------------------------------------- */
 
-/*
- * Wait until a runner has removed a mark from its list, and then until all callbacks that had begun
- * by then have returned.
- */
+/* Wait until a runner has removed the mark, and all callbacks begun by then have returned. */
 static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	__must_hold(&shard->lock)
 {
@@ -461,21 +393,14 @@ static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	hwt_wait_callbacks(shard, mark->call);
 }
 
-/*
- * Collect all timeouts that were submitted before this call. Then wait until runners have called
- * the ->cancelled and ->release of all timeouts that are on shard->owed by then, and these calls
- * have returned. Do not wait for timeouts that are appended to shard->owed later.
- */
+/* Collect; wait until ->cancelled and ->release of all timeouts on shard->owed have returned. */
 static void hwt_owed_wait(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.shard = shard };
 
 	hwt_collect_submitted(shard);
-	/*
-	 * If a stop is complete, do not append a mark, which no runner would reach any more. While
-	 * a stop is in progress, the stop itself reaches the mark.
-	 */
+	/* After a stop, no runner reaches a mark. During a stop, the stop itself reaches it. */
 	if (shard->stopped)
 		return;
 	list_add_tail(&mark.timeout.link, &shard->owed);
@@ -483,7 +408,6 @@ static void hwt_owed_wait(struct hwt_shard *shard)
 	hwt_mark_wait(shard, &mark);
 }
 
-/* The part of hwt_wheel_barrier() for one shard. */
 void hwt_shard_barrier(struct hwt_shard *shard)
 {
 	hwt_lockdep_shard(shard);
@@ -494,10 +418,7 @@ void hwt_shard_barrier(struct hwt_shard *shard)
 	spin_unlock(&shard->lock);
 }
 
-/*
- * Wait until the due timeouts of a shard have fired, and their callbacks have returned. Return 0,
- * or -ESHUTDOWN if the shard is stopped or is being stopped.
- */
+/* Wait until the due timeouts of a shard have fired, and their callbacks have returned. */
 int hwt_shard_flush(struct hwt_shard *shard)
 {
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.shard = shard };
@@ -505,18 +426,12 @@ int hwt_shard_flush(struct hwt_shard *shard)
 
 	hwt_lockdep_shard(shard);
 	spin_lock(&shard->lock);
-	/*
-	 * Wait until all timeouts that were scheduled before this call are linked. Those that are
-	 * RUNNING, or on shard->owed, are linked only when a runner has finished with them.
-	 */
+	/* Collect, and wait for runners: they link timeouts that are RUNNING or on shard->owed. */
 	if (!shard->stopping)
 		hwt_owed_wait(shard);
 	while (!shard->stopping) {
 		if (hwt_clock_moved(shard)) {
-			/*
-			 * The wall clock was set. Wait until the engine has sorted the timeouts
-			 * anew; it then wakes this task.
-			 */
+			/* The clock was set: the engine must first sort the timeouts anew. */
 			hwt_engine_kick(shard);
 			hwt_wait_for(shard, shard);
 		} else if (hwt_engine_advance(shard, hwt_engine_tick(shard))) {

@@ -3,12 +3,8 @@
  * The threads of a shard: the engine, and its workers, if it has any
  *
  * Workers take timeouts from the due list and from shard->owed, one by one under the shard's lock.
- * Workers have no queue of their own, so no memory is allocated, and a timeout can be cancelled and
- * moved like any other until a worker takes it.
- *
- * Idle workers are in a list. A context that adds work for them removes one worker from this list
- * and wakes it. A worker that takes a timeout and leaves more work behind wakes another worker
- * before it goes on.
+ * A timeout can be cancelled and moved until a worker takes it. A context that adds work wakes one
+ * of the idle workers, and so does a worker that takes a timeout and leaves more work behind.
  */
 #include <linux/cgroup.h>
 #include <linux/cpu.h>
@@ -32,19 +28,15 @@
 
 /*
  * Pin the calling thread to the shard's CPUs, unless CPU hotplug is in progress: the scheduler
- * might then choose a CPU that is going offline and is still in cpu_online_mask, and PREEMPT_RT
- * would warn in affine_move_task(). Only try to take the lock of CPU hotplug, because the task that
- * holds it may be waiting for a callback that this thread has to run. If the trylock fails,
+ * might choose a CPU that is going offline, and PREEMPT_RT would warn. Do not wait for the lock of
+ * CPU hotplug, because its holder may wait for a callback that this thread has to run:
  * hwt_engine_pin() pins the thread later.
  */
 static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
 	int ret = -EBUSY;
 
-	/*
-	 * Do not pin a thread that a stop has moved to another CPU. A stop that begins after this
-	 * check moves the thread again and again until the thread has ended.
-	 */
+	/* Do not undo the move of a thread by a stop. A later stop repeats its move. */
 	if (hwt_thread_ends(shard))
 		return;
 	if (cpus_read_trylock()) {
@@ -53,9 +45,8 @@ static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 	}
 	spin_lock(&shard->lock);
 	/*
-	 * If all of the shard's CPUs are offline, set_cpus_allowed_ptr() does not return -EBUSY,
-	 * but another error. Then hwt_cpu_online() pins the thread when one of these CPUs comes
-	 * online.
+	 * If all of the shard's CPUs are offline, @ret is another error than -EBUSY:
+	 * hwt_cpu_online() pins the thread when one of these CPUs comes online.
 	 */
 	WRITE_ONCE(runner->unpinned, ret);
 	if (ret == -EBUSY)
@@ -75,10 +66,9 @@ static bool hwt_affinity_whole(const struct cpumask *mask)
 }
 
 /*
- * Return true if the kernel has reset a thread's affinity to all CPUs. The kernel does so when the
- * thread's last CPU is about to go offline, even if that CPU then stays online, and when cpusets
- * change. Since Linux 6.14, the kernel may leave out isolated CPUs. If the affinity leaves out any
- * other online CPU, an administrator has chosen it: return false, so that it is kept.
+ * Return true if the kernel has reset a thread's affinity to all CPUs (since Linux 6.14, possibly
+ * without isolated ones). It does so when the thread's last CPU is about to go offline, and when
+ * cpusets change. Any other affinity was chosen by an administrator, and is kept.
  */
 static bool hwt_thread_affinity_lost(const struct hwt_shard *shard, const struct task_struct *task)
 {
@@ -87,10 +77,7 @@ static bool hwt_thread_affinity_lost(const struct hwt_shard *shard, const struct
 			 hwt_affinity_whole(&task->cpus_mask));
 }
 
-/*
- * Return true if the calling thread must be pinned again. Return false while none of the shard's
- * CPUs is online, because the shard's threads may then run anywhere.
- */
+/* Return true if the calling thread must be pinned again, and a CPU of the shard is online. */
 static bool hwt_thread_off_affinity(const struct hwt_shard *shard)
 {
 	return shard->pinned && hwt_thread_affinity_lost(shard, current) &&
@@ -117,34 +104,26 @@ static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 		sched_set_fifo_low(current);
 	else if (shard->wheel->priority == HWT_PRIO_FIFO)
 		sched_set_fifo(current);
-	/*
-	 * Clear PF_NOFREEZE instead of calling set_freezable(), which in a frozen system returns
-	 * only after the thaw, so that a stop could not end the thread.
-	 */
+	/* set_freezable() would return only after the thaw: a stop could not end the thread. */
 	if (shard->flags & HWT_FREEZABLE)
 		current->flags &= ~PF_NOFREEZE;
-	/*
-	 * Pin the thread as the last step: a real-time task that never sleeps may occupy the
-	 * shard's CPUs, and this thread may not run any more once it is pinned there.
-	 */
+	/* Pin last: a real-time task that never sleeps may keep the thread from running there. */
 	if (shard->pinned)
 		hwt_thread_pin(shard, runner);
 }
 
 /*
- * Sleep while the system is frozen, in a state that the freezer accepts. Do not call
- * try_to_freeze(): it returns only after the thaw, so a stop could not end the thread. Each sleep
- * lasts one jiffy: since Linux 6.7, the thaw wakes a thread that sleeps in this way only if a
- * wake-up came while the thread was frozen, and the end of the jiffy is such a wake-up.
+ * Sleep while the system is frozen. try_to_freeze() would return only after the thaw, so a stop
+ * could not end the thread. Each sleep lasts a jiffy: since Linux 6.7, the thaw wakes the thread
+ * only if a wake-up, here the end of the jiffy, came while the thread was frozen.
  */
 static void hwt_thread_freeze(const struct hwt_shard *shard)
 {
 	while (hwt_frozen(shard) && !hwt_thread_ends(shard)) {
 		/*
-		 * Barrier freeze.state, pairs with kernel.wake in hwt_thread_wake_frozen(): a stop
-		 * sets shard->exiting and then wakes this thread. This thread sees shard->exiting
-		 * set below, and does not sleep, or the wake-up finds the state that is set here,
-		 * and ends the sleep.
+		 * Barrier freeze.state, pairs with kernel.wake in hwt_thread_wake_frozen(): this
+		 * thread sees shard->exiting set, and does not sleep, or the wake-up by the stop
+		 * finds the state that is set here, and ends the sleep.
 		 */
 		set_current_state(hwt_idle_state(shard));
 		if (hwt_frozen(shard) && !hwt_thread_ends(shard))
@@ -182,10 +161,8 @@ static int hwt_engine_thread(void *arg)
 /* -- Workers --------------------------------------------------------------- */
 
 /*
- * Serve one timeout: fire the first one of the due list, or end the hold of the first one on
- * shard->owed. The two lists take turns, so that neither waits until the other is empty.
- *
- * Return: false if there was no timeout to serve.
+ * Fire the first timeout of the due list, or end the hold of the first one on shard->owed. The
+ * lists take turns, so that neither waits for the other. Return false if there was none to serve.
  */
 static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 	__must_hold(&shard->lock)
@@ -197,10 +174,7 @@ static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 	if (list_empty(due)) {
 		due = NULL;
 	} else if (hwt_clock_moved(shard)) {
-		/*
-		 * The wall clock was set, so these timeouts may not be due any more: leave them to
-		 * the engine.
-		 */
+		/* The clock was set, so they may not be due any more: leave them to the engine. */
 		hwt_engine_kick(shard);
 		due = NULL;
 	}
@@ -223,16 +197,12 @@ static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 static void hwt_worker_wait(struct hwt_shard *shard, struct hwt_worker *worker)
 	__must_hold(&shard->lock)
 {
-	/*
-	 * This worker has looked for work under the shard's lock, and other contexts add work and
-	 * wake it under the same lock, so it misses no wake-up.
-	 */
+	/* No wake-up is missed: work is looked for, and added, under the shard's lock. */
 	list_add(&worker->idle, &shard->idle);
 	/*
 	 * Barrier worker.state, pairs with kernel.wake in hwt_thread_wake_frozen(), which does not
-	 * take the shard's lock: a stop sets shard->exiting and then wakes this thread; this thread
-	 * sets its state here and then reads shard->exiting. So either this thread sees
-	 * shard->exiting and does not sleep, or the wake-up sees the state and ends the sleep.
+	 * take the shard's lock: this thread sees shard->exiting set, and does not sleep, or the
+	 * wake-up finds the state that is set here, and ends the sleep.
 	 */
 	set_current_state(hwt_idle_state(shard));
 	spin_unlock(&shard->lock);
@@ -256,10 +226,7 @@ static int hwt_worker_thread(void *arg)
 	spin_lock(&shard->lock);
 	while (!hwt_thread_ends(shard)) {
 		if (unlikely(hwt_frozen(shard))) {
-			/*
-			 * Freeze here, so that this worker looks for work after the thaw: on the
-			 * idle list, it would be woken only for work that is added later.
-			 */
+			/* Freeze outside of the idle list, to look for work after the thaw. */
 			spin_unlock(&shard->lock);
 			hwt_thread_freeze(shard);
 			worker->runner.stamp = 0;
@@ -267,10 +234,7 @@ static int hwt_worker_thread(void *arg)
 		} else if (!hwt_worker_serve(shard, worker)) {
 			hwt_worker_wait(shard, worker);
 		} else if (++n % HWT_STEP == 0) {
-			/*
-			 * Drop the lock now and then, because hwt_worker_serve() does not drop it
-			 * for a timeout that was cancelled or pushed back.
-			 */
+			/* hwt_worker_serve() drops the lock only to call a client's function. */
 			hwt_runner_break(shard, &worker->runner);
 		}
 	}
@@ -320,8 +284,7 @@ static void hwt_workers_free(struct hwt_shard *shard, unsigned int n)
 }
 
 /*
- * Create the threads of a shard that is otherwise complete: all of them, or none if there is an
- * error. Wake them at once, so that they go on to wait in TASK_IDLE: a thread that is created and
+ * Create all threads of a shard, or none if there is an error. Wake them at once: a thread that was
  * never woken counts as load, and as hung.
  */
 int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
@@ -383,9 +346,8 @@ static void hwt_threads_move_here(struct hwt_shard *shard)
 }
 
 /*
- * Make the threads of a stopping shard leave their loops, and wait until all have completed
- * @exited. Move pinned threads to this CPU: a real-time task that never sleeps may occupy the
- * shard's CPUs, so that the threads could not run there, and could not end. Repeat the move during
+ * End the loops of a stopping shard's threads, and wait for all threads. Move pinned threads to
+ * this CPU: a real-time task that never sleeps may occupy the shard's CPUs. Repeat the move during
  * the wait, because a thread may have been pinning itself meanwhile.
  */
 static void hwt_threads_end(struct hwt_shard *shard)
@@ -430,9 +392,8 @@ static void hwt_thread_repin(struct hwt_shard *shard, struct hwt_runner *runner)
 }
 
 /*
- * Pin those threads of a pinned shard that could not pin themselves when they tried, or whose
- * affinity the kernel has reset. Called with CPU hotplug locked out, or by hwt_cpu_online() when
- * one of the shard's CPUs has come online.
+ * Pin the threads of a pinned shard that could not pin themselves, or whose affinity the kernel has
+ * reset. Called with CPU hotplug locked out, or by hwt_cpu_online().
  */
 void hwt_threads_pin(struct hwt_shard *shard)
 {
@@ -468,10 +429,9 @@ static void hwt_attach_work(struct work_struct *work)
 
 	for (shard = attach->wheel->first_shard; shard; shard = shard->next) {
 		/*
-		 * Wait for the engine's first pass: before it, the thread may still pin itself, or
-		 * set @unpinned to be pinned later, which would undo the move below. Limit the
-		 * wait, because a real-time task that never sleeps may keep the thread from
-		 * running.
+		 * Wait for the engine's first pass: until then, the thread may pin itself or set
+		 * @unpinned, which would undo the move below. Limit the wait: a real-time task that
+		 * never sleeps may keep the thread from running.
 		 */
 		for (n = 0; shard->pinned && !READ_ONCE(shard->passes) && n < 1000; n++)
 			usleep_range(50, 100);
@@ -480,10 +440,7 @@ static void hwt_attach_work(struct work_struct *work)
 		attach->ret = cgroup_attach_task_all(attach->from, shard->thread);
 		if (attach->ret)
 			return;
-		/*
-		 * The move to a cpuset has changed the thread's affinity. If the client has chosen
-		 * the thread's CPUs, they take precedence over the cpuset: set them again.
-		 */
+		/* The CPUs that the client has chosen take precedence over the cpuset. */
 		if (shard->wheel->own_cpus) {
 			cpus_read_lock();
 			set_cpus_allowed_ptr(shard->thread, shard->affinity);
@@ -493,10 +450,8 @@ static void hwt_attach_work(struct work_struct *work)
 }
 
 /*
- * Move the engines' threads of a wheel to the cgroups of the caller. The wheel must have no
- * workers, so these are all its threads. A kworker moves them for two reasons: the caller may lack
- * the privilege to move a kernel thread between cpusets, and the caller's cgroup might throttle the
- * caller while it holds the locks of cgroups.
+ * Move the threads of a wheel without workers to the caller's cgroups. A kworker does this: the
+ * caller may lack the privilege, or be throttled by its cgroup while it holds locks of cgroups.
  */
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
 {

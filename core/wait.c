@@ -14,16 +14,13 @@
 void __hwt_wake(struct hwt_shard *shard, void *var)
 	__must_hold(&shard->lock)
 {
-	/*
-	 * No barrier: waiters test their condition, and enter the queue, under the lock held here.
-	 */
+	/* No barrier: waiters test their condition, and enter the queue, under this same lock. */
 	wake_up_var(var);
 }
 
 /*
- * Wait until hwt_wake() is called with @var, or until the time @until on CLOCK_MONOTONIC (NULL:
- * without a limit). If @state is TASK_INTERRUPTIBLE, a signal ends the wait, too. The shard's lock
- * is dropped meanwhile, so the caller must test its condition again.
+ * Wait until hwt_wake() is called with @var, or until the time @until on CLOCK_MONOTONIC (NULL: no
+ * limit). The shard's lock is dropped meanwhile, so the caller must test its condition again.
  */
 void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktime_t *until)
 	__must_hold(&shard->lock)
@@ -35,8 +32,7 @@ void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktim
 	/*
 	 * Barrier wait.prepare, unpaired: the task is in the queue before it drops the shard's
 	 * lock, so it misses no wake-up. __set_current_state() would do: the condition changes, and
-	 * hwt_wake() is called, under this lock. So both come either before the caller has tested
-	 * the condition, or after this task is in the queue.
+	 * hwt_wake() is called, under this lock.
 	 */
 	prepare_to_wait(queue, &wait.wq_entry, state);
 	shard->waiters++;
@@ -55,10 +51,7 @@ void hwt_wait_for(struct hwt_shard *shard, void *var)
 
 const struct hwt_timeout_ops hwt_mark_ops = { };
 
-/*
- * If an entry that was just removed from its list is not a timeout, but the mark of a flush or
- * barrier, wake the task that waits for the mark, and return true.
- */
+/* If an entry that was just removed from its list is a mark, wake the task that waits for it. */
 bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {

@@ -28,11 +28,7 @@
 #include "device/time.h"
 #include "device/user.h"
 
-/*
- * Number of entries that a walk of a context's table handles before it releases the table's lock
- * (entries.xa_lock). It is small, because the wheel's thread needs this lock for each timeout of
- * the context that fires.
- */
+/* How many entries a walk handles before it drops entries.xa_lock, which each firing needs. */
 #define HWT_ENTRY_STEP		16
 
 #define HWT_TIMEOUTS_LIMIT	1073741824U
@@ -41,15 +37,11 @@ unsigned int hwt_max_timeouts = 1U << 20;
 module_param_named(max_timeouts, hwt_max_timeouts, uint, 0444);
 MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (1 to 1073741824, default 1048576)");
 
-/*
- * Number of contexts that are not freed yet. A closed context counts until its wheel has released
- * all its timeouts.
- */
+/* Contexts not freed yet: a closed context counts until its wheel has released its timeouts. */
 static atomic_t hwt_contexts = ATOMIC_INIT(0);
 
 /* -- References ---------------------------------------------------------- */
 
-/* Drop a reference to a context. If it was the last one, free the context. */
 void hwt_context_put(struct hwt_context *ctx)
 {
 	if (!refcount_dec_and_test(&ctx->refs))
@@ -74,7 +66,6 @@ s64 hwt_context_offset(const struct hwt_context *ctx)
 	return hwt_time_offset(READ_ONCE(ctx->clock));
 }
 
-/* Return the maximum number of timeouts of a context. */
 u32 hwt_context_max_timeouts(const struct hwt_context *ctx)
 {
 	return ctx->keyed ? min(hwt_max_timeouts, HWT_KEYED_MAX) : hwt_max_timeouts;
@@ -83,9 +74,8 @@ u32 hwt_context_max_timeouts(const struct hwt_context *ctx)
 /* -- Walks of the table -------------------------------------------------- */
 
 /*
- * Describe up to @max entries in @to, beginning with slot *@cursor, and set *@cursor to the slot
- * after the last one described. @max is at most HWT_ENTRY_STEP, because entries.xa_lock is held
- * throughout. Return the number of entries described.
+ * Describe up to @max (at most HWT_ENTRY_STEP) entries from slot *@cursor on. Set *@cursor to the
+ * slot after the last entry described.
  */
 static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 				struct hwt_list_entry *to, u32 max)
@@ -139,10 +129,7 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 	if (!step)
 		return -ENOMEM;
 	do {
-		/*
-		 * Advance list->cursor only once the entries are stored, so that no entry is lost
-		 * if the store faults.
-		 */
+		/* Advance list->cursor only after the store, so that a fault loses no entry. */
 		cursor = list->cursor;
 		max = min_t(u32, list->count - total, HWT_ENTRY_STEP);
 		n = hwt_context_describe(ctx, &cursor, step, max);
@@ -160,11 +147,7 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 	return 0;
 }
 
-/*
- * Call @fn for each entry of the table, with entries.xa_lock held. Release this lock after every
- * HWT_ENTRY_STEP entries, so that other tasks get it. @fn may remove the entry that it is given.
- * Return the number of entries for which @fn returned true.
- */
+/* Call @fn, which may remove its entry, for each entry. Return how often @fn returned true. */
 static u64 hwt_context_walk(struct hwt_context *ctx,
 			    bool (*fn)(struct hwt_entry *entry))
 {
@@ -190,10 +173,7 @@ static u64 hwt_context_walk(struct hwt_context *ctx,
 	return count;
 }
 
-/*
- * Carry out HWT_IOC_STOP. Return the number of pending timeouts that this call has stopped: another
- * call at the same time may stop some of them.
- */
+/* Carry out HWT_IOC_STOP. Return the number of pending timeouts that this call has stopped. */
 u64 hwt_context_stop(struct hwt_context *ctx)
 {
 	u64 stopped;
@@ -203,18 +183,15 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	xa_unlock(&ctx->entries);
 	stopped = hwt_context_walk(ctx, hwt_entry_stop);
 	/*
-	 * All entries are stopped now, so @stopped may be set, even if another task still walks the
-	 * table for a stop of its own. Set it under the lock: a task that removes the last event
-	 * then sees @stopped and wakes the waiting tasks (hwt_event_wake_end()), or has removed the
-	 * event before the wake-up below.
+	 * Set @stopped under the lock: a task that removes the last event afterwards then sees
+	 * @stopped, and wakes the waiting tasks (hwt_event_wake_end()).
 	 */
 	xa_lock(&ctx->entries);
 	/*
 	 * Barrier stop.stopped, pairs with poll.stopped in hwt_poll() and read.stopped in
 	 * hwt_read_iter() and hwt_rings_enough(): a task that sees @stopped finds all events.
-	 * WRITE_ONCE() would do: each event was added under entries.xa_lock, which this task has
-	 * taken since, so the events come before this store. The release shows what the readers
-	 * rely on.
+	 * WRITE_ONCE() would do: the events were added under entries.xa_lock, which this task has
+	 * taken since. The release marks the pair.
 	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
@@ -226,7 +203,6 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 
 /* -- Creation and end ---------------------------------------------------- */
 
-/* Create a context for the user of the calling process. Return the context or an ERR_PTR(). */
 struct hwt_context *hwt_context_create(void)
 {
 	struct hwt_wheel_params params;
@@ -274,23 +250,19 @@ static bool hwt_context_cancel_one(struct hwt_entry *entry)
 	return true;
 }
 
-/* Carry out HWT_IOC_CANCEL with HWT_CANCEL_ALL. Return the number of timeouts cancelled. */
 u64 hwt_context_cancel_all(struct hwt_context *ctx)
 {
 	return hwt_context_walk(ctx, hwt_context_cancel_one);
 }
 
-/*
- * Close a context: cancel all its timeouts, and destroy its wheel unless other contexts use the
- * wheel. Called when nothing keeps the file open any more, so no system call is using the context.
- */
+/* Close a context. Nothing keeps the file open any more, so no system call uses the context. */
 void hwt_context_close(struct hwt_context *ctx)
 {
 	hwt_show_remove(ctx);
 	hwt_context_walk(ctx, hwt_context_cancel_one);
 	/*
-	 * Destroy the hash table of keys here, not in hwt_context_put(): the destruction waits for
-	 * a work item, and a wheel's thread, which may put the last reference, must not wait.
+	 * rhashtable_destroy() waits, and a wheel's thread, which may put the last reference to the
+	 * context, must not wait: so do this here, not in hwt_context_put().
 	 */
 	if (ctx->keyed)
 		rhashtable_destroy(&ctx->keys);
@@ -299,17 +271,13 @@ void hwt_context_close(struct hwt_context *ctx)
 	else
 		hwt_home_put(ctx->user, ctx->home);
 	hwt_event_free_clock_set(ctx->clock_set);
-	/*
-	 * Free the rings. All timeouts are cancelled, and no system call is using the context, so
-	 * nothing accesses the rings any more.
-	 */
+	/* All timeouts are cancelled, and no system call is running: nothing uses the rings now. */
 	hwt_rings_free(ctx->created_rings);
 	hwt_context_put(ctx);
 }
 
 /* -- The module ---------------------------------------------------------- */
 
-/* Check the module's parameter max_timeouts. Return 0 or -EINVAL. */
 int __init hwt_contexts_init(void)
 {
 	if (hwt_max_timeouts && hwt_max_timeouts <= HWT_TIMEOUTS_LIMIT)
@@ -318,18 +286,13 @@ int __init hwt_contexts_init(void)
 	return -EINVAL;
 }
 
-/*
- * Wait until all contexts are freed, before the module is unloaded. No file is open by now, because
- * an open file keeps the module loaded. But a closed context is freed only after the wheel has
- * released all timeouts of the context.
- */
+/* Wait until all contexts are freed: a closed context is freed only after its timeouts. */
 void hwt_contexts_exit(void)
 {
 	/*
 	 * Barrier exit.contexts, pairs with put.contexts in hwt_context_put(): if this task sees
 	 * hwt_contexts at 0, it sees all contexts freed. Barrier exit.wait, pairs with put.contexts
-	 * in hwt_context_put(): either this task sees hwt_contexts at 0, or hwt_context_put() finds
-	 * this task waiting, and wakes it.
+	 * in hwt_context_put(): this task sees hwt_contexts at 0, or hwt_context_put() wakes it.
 	 */
 	wait_var_event(&hwt_contexts, !atomic_read_acquire(&hwt_contexts));
 }

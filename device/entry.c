@@ -26,10 +26,6 @@ static const struct hwt_timeout_ops hwt_entry_ops;
 
 /* -- References ---------------------------------------------------------- */
 
-/*
- * Drop a reference to an entry. If it was the last one, free the entry, and drop the entry's
- * reference to its context.
- */
 void hwt_entry_put(struct hwt_entry *entry)
 {
 	struct hwt_context *ctx = entry->ctx;
@@ -45,10 +41,7 @@ void hwt_entry_put(struct hwt_entry *entry)
 
 /* -- Time ---------------------------------------------------------------- */
 
-/*
- * Return the time of the tick for which an entry is armed or, if it is not armed now, was armed
- * last. Return HWT_NEVER if the entry was armed for a deadline that never comes.
- */
+/* Return the time of the tick for which an entry is armed or, if it is not armed, was last. */
 static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 {
 	u64 tick = hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT;
@@ -57,12 +50,9 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 }
 
 /*
- * Return the deadline for which an entry is armed or, if it is not armed now, was armed last: ns on
- * the wheel's clock, or HWT_NEVER if it never comes. Called with entries.xa_lock held.
- *
- * A periodic timeout is not armed while its callback executes. During the callback, return the
- * deadline of this firing until hwt_entry_fire() has stored that deadline in entry->due_ns. From
- * then on, return the next deadline.
+ * Return the deadline for which an entry is armed or, if not armed, was armed last. Called with
+ * entries.xa_lock held. A periodic timeout is not armed while its callback executes: return the
+ * deadline of this firing until hwt_entry_fire() has stored it in @due_ns, then the next deadline.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
@@ -71,10 +61,7 @@ u64 hwt_entry_due(const struct hwt_entry *entry)
 	return next && entry->due_ns == due ? next : due;
 }
 
-/*
- * Return the time until an entry is due, ns: 0 if the deadline has passed or the timeout is not
- * pending, HWT_NEVER if the deadline never comes. Called with entries.xa_lock held.
- */
+/* Return the ns until an entry is due, 0 if it is not pending. Called with entries.xa_lock held. */
 u64 hwt_entry_remaining(const struct hwt_entry *entry)
 {
 	u64 due = hwt_entry_due(entry), now = hwt_wheel_now(entry->ctx->wheel);
@@ -86,10 +73,7 @@ u64 hwt_entry_remaining(const struct hwt_entry *entry)
 	return due > now ? due - now : 0;
 }
 
-/*
- * Fill in @to, the description of an entry for HWT_IOC_LIST. @offset: the offset of the program's
- * time namespace. Called with entries.xa_lock held.
- */
+/* Describe an entry in @to, for HWT_IOC_LIST. Called with entries.xa_lock held. */
 void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_entry *to, s64 offset)
 {
 	*to = (struct hwt_list_entry) {
@@ -115,13 +99,11 @@ static const struct rhashtable_params hwt_key_params = {
 	.automatic_shrinking	= true,
 };
 
-/* Initialise a context's hash table of keys. Return 0 or a negative error. */
 int hwt_keys_init(struct hwt_context *ctx)
 {
 	return rhashtable_init(&ctx->keys, &hwt_key_params);
 }
 
-/* Return the entry that has the id @id (with keys: the key @id), or NULL. */
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -133,10 +115,7 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	return entry && entry->id == id ? entry : NULL;
 }
 
-/*
- * Allocate entries in bulk: at most as many as were handed out so far, so that at most half of the
- * allocated entries stay unused. If this fails, the caller can still allocate a single entry.
- */
+/* Allocate at most as many entries as were handed out, so that at most half stay unused. */
 static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
 {
 	u32 n = min3(prealloc->ahead, prealloc->taken, (u32)HWT_PREALLOC_MAX);
@@ -158,17 +137,13 @@ static void *hwt_prealloc_take(struct hwt_prealloc *prealloc)
 			  kmem_cache_alloc(hwt_one_shot_cache, HWT_GFP_USER);
 }
 
-/* Free the entries that were allocated in bulk and not handed out. */
 void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 {
 	if (prealloc->n)
 		kmem_cache_free_bulk(hwt_one_shot_cache, prealloc->n, prealloc->entries);
 }
 
-/*
- * Allocate an entry, with one reference, for an operation that schedules a timeout. For a one-shot,
- * use memory of @prealloc, unless @prealloc is NULL. Return NULL if there is no memory.
- */
+/* Allocate an entry with one reference; for a one-shot, from @prealloc if that is not NULL. */
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
 				  const struct hwt_op *op)
 {
@@ -219,10 +194,8 @@ static int hwt_entry_charge(struct hwt_context *ctx)
 }
 
 /*
- * Count an entry against the limits of its context and its user, and give it a slot of the table.
- * entries.xa_lock may be dropped meanwhile, because the table may need memory. Return 0 or a
- * negative error. After an error, the entry is not in the table, and the caller puts the entry; so
- * it no longer counts against the user's limit.
+ * Charge an entry, and give it a slot of the table. entries.xa_lock may be dropped meanwhile to
+ * allocate memory. After an error, the caller puts the entry, which ends its charge to the user.
  */
 static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
@@ -240,10 +213,7 @@ static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u
 	return ret;
 }
 
-/*
- * Complete the insertion of an entry that has a slot. Set @fixed, so that HWT_IOC_SETUP fails from
- * now on: the entry relies on the context's wheel and keys.
- */
+/* Complete an insertion. Set @fixed: HWT_IOC_SETUP must not change the wheel or keys any more. */
 static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -253,8 +223,8 @@ static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put an entry into the table, and give it an id and a shard. entries.xa_lock may be dropped
- * meanwhile. Return 0 or a negative error; after an error, the caller puts the entry.
+ * Put an entry into the table, and give it an id. entries.xa_lock may be dropped meanwhile. After
+ * an error, the caller puts the entry.
  */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -264,10 +234,7 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 
 	if (ret)
 		return ret;
-	/*
-	 * The context still has no keys, although the lock may have been dropped: HWT_IOC_SETUP
-	 * fails as long as stats.timeouts counts this entry.
-	 */
+	/* There are still no keys: HWT_IOC_SETUP fails while stats.timeouts counts this entry. */
 	if (!++ctx->generation)
 		ctx->generation = 1;
 	entry->id = (u64)ctx->generation << 32 | slot;
@@ -276,9 +243,9 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put @entry into the table and the hash table of keys, unless another entry has the key.
- * entries.xa_lock may be dropped meanwhile. Return @entry, or the other entry that has the key, or
- * an ERR_PTR(). If the result is not @entry, the caller puts @entry.
+ * Put @entry into the table and the hash of keys, unless another entry has the key. Return the
+ * entry that has the key now, or an ERR_PTR(). If the result is not @entry, the caller puts @entry.
+ * entries.xa_lock may be dropped meanwhile.
  */
 struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -292,10 +259,7 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
 	ret = hwt_entry_reserve(ctx, entry, &slot);
 	if (ret)
 		return ERR_PTR(ret);
-	/*
-	 * Look for the key again, because another task may have inserted it while the lock was
-	 * dropped.
-	 */
+	/* Look for the key again: another task may have inserted it while the lock was dropped. */
 	entry->slot = slot;
 	old = rhashtable_lookup_get_insert_fast(&ctx->keys, &entry->node, hwt_key_params);
 	if (!old) {
@@ -304,10 +268,7 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
 	}
 	__xa_erase(&ctx->entries, slot);
 	ctx->stats.timeouts--;
-	/*
-	 * Report every failure as a lack of memory, also -EBUSY and -E2BIG, by which the hash table
-	 * says that it cannot grow now.
-	 */
+	/* Return -ENOMEM also for -EBUSY and -E2BIG, which say that the hash cannot grow now. */
 	return IS_ERR(old) ? ERR_PTR(-ENOMEM) : old;
 }
 
@@ -318,8 +279,7 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
  * @period_ns: the period, if the entry is periodic
  * @offset:    the result of hwt_context_offset()
  *
- * A hold has a reference to the entry. If this call begins a new hold, the function gets that
- * reference.
+ * This call gets a reference to the entry for a hold that it begins.
  *
  * Return: 0 or a negative error.
  */
@@ -344,10 +304,7 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 						 entry->mode) :
 			hwt_schedule_periodic(&entry->periodic, time_ns, period_ns,
 					      entry->mode);
-	/*
-	 * If no new hold has begun, drop the reference again. It is not the last one, because the
-	 * table or the caller has another.
-	 */
+	/* If no new hold has begun, drop its reference. The table or the caller has another one. */
 	if (ret < 0 || (ret & HWT_WAS_HELD))
 		refcount_dec(&entry->refs);
 	if (ret == -EAGAIN)
@@ -391,10 +348,7 @@ int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, u64 perio
 	return was;
 }
 
-/*
- * Finish an entry that was removed from the table: withdraw its event, complete its command of
- * io_uring, and drop the table's reference. The entry may be freed.
- */
+/* Finish an entry that was removed from the table, and drop the table's reference to it. */
 static void hwt_entry_end(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -408,10 +362,7 @@ static void hwt_entry_end(struct hwt_entry *entry)
 	hwt_entry_put(entry);
 }
 
-/*
- * Remove an entry from the table, which ends the id, and drop the table's reference. The entry may
- * be freed.
- */
+/* Remove an entry from the table, which ends the id. The entry may be freed. */
 void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -424,9 +375,8 @@ void hwt_entry_remove(struct hwt_entry *entry)
 }
 
 /*
- * Stop a timeout, because its context is stopped: if the timeout is pending, cancel it. Then
- * complete its command of io_uring or, if it has none, add an event, unless an earlier event is
- * unread. Return true if the timeout was pending.
+ * Stop a timeout of a context that is stopped. If the timeout was pending, return true, and
+ * complete its command of io_uring or add an event, unless an earlier event is unread.
  */
 bool hwt_entry_stop(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -460,10 +410,7 @@ void hwt_entry_cancel(struct hwt_entry *entry)
 	ctx->stats.cancelled++;
 }
 
-/*
- * Replace @old in the table by @entry, which has the same key: cancel @old, and arm @entry. Return
- * 0 or a negative error. After an error, @old is unchanged, and the caller puts @entry.
- */
+/* Replace @old by @entry of the same key. On error, @old is unchanged; the caller puts @entry. */
 int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const struct hwt_op *op,
 		      s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -478,9 +425,8 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const stru
 	entry->charged = true;
 	hwt_timeout_set_shard(&entry->timeout, ctx->shard);
 	/*
-	 * If @old is pending, this makes room for @entry within the limit max_pending, so arming
-	 * @entry cannot fail. If arming @entry fails, @old was not pending, and hwt_cancel() has
-	 * changed nothing.
+	 * If @old is pending, this makes room for @entry within max_pending. So if arming @entry
+	 * fails, @old was not pending, and hwt_cancel() has changed nothing.
 	 */
 	hwt_cancel(&old->timeout);
 	ret = hwt_entry_arm(entry, op, op->period_ns, offset);
@@ -499,10 +445,7 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const stru
 
 /* -- Callbacks ----------------------------------------------------------- */
 
-/*
- * Handle the firing of an entry. Return true if an event was added to the context's list, so that
- * the caller has to wake readers.
- */
+/* Handle the firing of an entry. Return true if the caller has to wake readers. */
 static bool hwt_entry_fire(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -543,8 +486,7 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 
 	xa_lock(&ctx->entries);
 	/*
-	 * Ignore the firing if another operation took the lock before this callback: a cancel or a
-	 * stop, which has set @final, or a modify, which has armed the timeout again.
+	 * Ignore the firing if a cancel, a stop (@final) or a modify (armed) took the lock first.
 	 */
 	if (!entry->final && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);
@@ -565,7 +507,6 @@ static const struct hwt_timeout_ops hwt_entry_ops = {
 
 /* -- The module ---------------------------------------------------------- */
 
-/* Create the caches of entries. Return 0 or -ENOMEM. */
 int __init hwt_entries_init(void)
 {
 	hwt_one_shot_cache = kmem_cache_create("hwt_entry",

@@ -13,10 +13,7 @@
 #include "device/ring.h"
 #include "device/time.h"
 
-/*
- * Queue an event of @kind (HWT_EVENT_) for an entry that has no event. @due_ns: the deadline;
- * @now_ns: the present time; both on the wheel's clock.
- */
+/* Queue an event for an entry that has no event. Both times are on the wheel's clock. */
 void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -31,7 +28,6 @@ void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 		hwt_rings_tell(ctx);
 }
 
-/* Remove the event of an entry, if it has one, because the event was read or is withdrawn. */
 void hwt_event_drop(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -58,10 +54,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 	};
 }
 
-/*
- * Remove the event of an entry after the event was copied to the program. If the entry can have no
- * further event, also remove the entry from the table: its id ends, and it may be freed.
- */
+/* Remove an event that was copied to the program, and after the last event also the entry. */
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -84,9 +77,8 @@ void hwt_event_wake(struct hwt_context *ctx)
 }
 
 /*
- * If a context is stopped and no event is left, wake the waiting tasks, because they have reached
- * the end of the file. hwt_poll() reports EPOLLHUP only now, and a task that polls calls it again
- * only after another wake-up.
+ * After a stop, wake the waiting tasks once no event is left. hwt_poll() reports EPOLLHUP only
+ * then, and a task that polls calls it again only after another wake-up.
  */
 void hwt_event_wake_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -99,9 +91,8 @@ void hwt_event_wake_end(struct hwt_context *ctx)
 /* -- HWT_EVENT_CLOCK_SET ------------------------------------------------- */
 
 /*
- * Called by the private wheel of a context after its clock was set. Add the event
- * HWT_EVENT_CLOCK_SET or, if it is unread, update it. @jump_ns: by how much the clock was set;
- * @arg: the entry of this event.
+ * A private wheel calls this after its clock was set by @jump_ns. Add HWT_EVENT_CLOCK_SET, whose
+ * entry is @arg, or update the event if it is unread.
  */
 void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
@@ -112,18 +103,12 @@ void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 
 	xa_lock(&ctx->entries);
 	if (hwt_entry_has_event(entry)) {
-		/*
-		 * Set @due_ns to the time that the clock would show now without any of the changes
-		 * that this event reports.
-		 */
+		/* Set @due_ns to what the clock would show now without the reported changes. */
 		entry->due_ns += now - jump_ns - entry->fired_ns;
 		entry->fired_ns = now;
 		entry->overruns++;
 	} else if (!ctx->closing && ctx->clock_set == entry) {
-		/*
-		 * The context has this entry, so HWT_IOC_SETUP has succeeded. Before that, the
-		 * wheel may call this function, but the context does not want the event yet.
-		 */
+		/* ctx->clock_set is NULL until HWT_IOC_SETUP succeeds: no event before that. */
 		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now - jump_ns, now);
 		wake = true;
 	}
@@ -132,10 +117,7 @@ void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 		hwt_event_wake(ctx);
 }
 
-/*
- * Free the entry of HWT_EVENT_CLOCK_SET; @entry may be NULL. Called when no wheel will call
- * hwt_event_clock_set() with this entry any more.
- */
+/* Free the entry of HWT_EVENT_CLOCK_SET, which may be NULL, and which no wheel uses any more. */
 void hwt_event_free_clock_set(struct hwt_entry *entry)
 {
 	if (!entry)
@@ -155,12 +137,10 @@ static bool hwt_event_readable(const struct hwt_context *ctx)
 }
 
 /*
- * Copy the first event to the reader, and remove it from the list. entries.xa_lock is held from the
- * copy to the removal, so no other task can withdraw the event in between. Page faults are disabled
- * meanwhile, because a spinlock is held. If the copy fails, the event stays in the list.
- *
- * Return 1 if an event was moved; 0 if there is no event, or if rings are mapped, which then get
- * the events; -EFAULT if the copy has failed.
+ * Move the first event to the reader. Hold entries.xa_lock from the copy to the removal, so that no
+ * other task withdraws the event in between. Disable page faults, because this lock is a spinlock.
+ * Return 1; 0 if there is no event, or if rings are mapped, which then get the events; -EFAULT if
+ * the copy has failed: then the event stays in the list.
  */
 static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offset)
 {
@@ -193,10 +173,7 @@ out:
 /* Number of bytes that a reader gets between two checks for a signal: 64 events. */
 #define HWT_READ_STEP	(64 * sizeof(struct hwt_event))
 
-/*
- * Move events to the reader until none is left, the reader's buffer is full, or a signal comes.
- * Return the number of bytes, or -EFAULT if no event could be copied.
- */
+/* Move events to the reader until none is left, the buffer is full, or a signal comes. */
 static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 {
 	s64 offset = hwt_context_offset(ctx);
@@ -213,18 +190,13 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 			faults = 0;
 		} else if (++faults == 8 ||
 			   fault_in_iov_iter_writeable(to, sizeof(struct hwt_event))) {
-			/*
-			 * Give up. The limit of 8 faults in a row is for pages that are present,
-			 * but refuse writes (because of memory tags): the copy to them fails again
-			 * and again.
-			 */
+			/* With memory tags, each write may fault: give up after 8 faults. */
 			return total ?: -EFAULT;
 		}
 		cond_resched();
 		/*
-		 * Look for a signal, because the buffer may have room for millions of events. Look
-		 * only after every 64 events: task work of io_uring makes signal_pending() true as
-		 * well, and must not end each call after a single event.
+		 * Look for a signal only after every 64 events: task work of io_uring also makes
+		 * signal_pending() true, and must not end each call after one event.
 		 */
 		if (total && !(total % HWT_READ_STEP) && signal_pending(current))
 			break;
@@ -232,7 +204,6 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 	return total;
 }
 
-/* Carry out read(): wait until there are events, and move them to the reader. */
 ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct file *file = iocb->ki_filp;
@@ -247,20 +218,15 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
 		/*
-		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if
-		 * @stopped is true here, hwt_event_read() finds every event that is left.
-		 * READ_ONCE() would do: the stop sets @stopped under entries.xa_lock, which
-		 * hwt_event_read() takes afterwards. The acquire shows with which release this read
-		 * pairs.
+		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if @stopped
+		 * is true here, hwt_event_read() finds all events. READ_ONCE() would do: @stopped
+		 * was set under entries.xa_lock, which the read takes. The acquire marks the pair.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_event_read(ctx, to);
 		if (ret)
 			return ret;
-		/*
-		 * No event was read. If the context is stopped, either no event is left, or rings
-		 * have just been mapped.
-		 */
+		/* After a stop, either no event is left, or rings have just been mapped. */
 		if (stopped)
 			return READ_ONCE(ctx->rings) ? -EBUSY : 0;
 		if ((file->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT))
@@ -277,16 +243,14 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	bool stopped;
 
 	/*
-	 * When an event is added, either this task sees the event below, or hwt_event_wake() finds
-	 * this task in the wait queue. The lock of the wait queue ensures this, so no further
-	 * barrier is needed (tests/verify/litmus/poll-wake).
+	 * Either this task sees a new event below, or hwt_event_wake() finds this task in the wait
+	 * queue: the lock of the queue ensures this (tests/verify/litmus/poll-wake).
 	 */
 	poll_wait(file, &ctx->wait, wait);
 	/*
 	 * Barrier poll.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
-	 * @stopped also sees all events that were added before, in the list or the ring. Without
-	 * this, the task could report the end of the file although events are left: it takes no
-	 * lock below.
+	 * @stopped sees all earlier events in the list or the ring. Without this, the task, which
+	 * takes no lock, could report the end of the file although events are left.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx))

@@ -2,9 +2,8 @@
 /*
  * /dev/hwt: the operations of programs
  *
- * Each operation is a struct hwt_op, which is made from the arguments of an ioctl, an entry of a
- * ring or a command of io_uring. The functions here get a copy of it that the program cannot
- * change; for an entry of a ring, hwt_op_run_sized() makes this copy.
+ * Each operation is a struct hwt_op, made from the arguments of an ioctl, an entry of a ring or a
+ * command of io_uring. The functions here get a copy, which the program cannot change.
  */
 #include <linux/compiler.h>
 #include <linux/err.h>
@@ -19,7 +18,6 @@
 #include "device/time.h"
 #include "device/uring.h"
 
-/* Return true if a timeout may be armed with this mode, period and slack. */
 static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)
 {
 	switch (mode) {
@@ -40,11 +38,7 @@ static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 		ctx->stats.rejected++;
 }
 
-/*
- * Arm an entry that was just inserted into the table, and make it the owner of @cmd, which may be
- * NULL. Return 0 or a negative error: -ESHUTDOWN if a stop of the context has begun. After an
- * error, the entry is removed from the table.
- */
+/* Arm a new entry, and attach @cmd unless it is NULL. On error, remove the entry from the table. */
 static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 		      struct io_uring_cmd *cmd)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -53,10 +47,7 @@ static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 					hwt_entry_arm(entry, op, op->period_ns, offset);
 
 	if (ret) {
-		/*
-		 * The removal drops the table's reference, and the caller puts the entry after an
-		 * error, too. So get another reference first.
-		 */
+		/* The removal drops a reference, and after an error the caller drops one, too. */
 		refcount_inc(&entry->refs);
 		hwt_entry_remove(entry);
 	} else if (cmd) {
@@ -65,11 +56,7 @@ static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 	return ret;
 }
 
-/*
- * Finish an operation that was to schedule @entry, a new entry. @ret: the result of the operation.
- * If @ret is not 0, the operation has failed, or has moved an existing timeout instead: then put
- * @entry, which is not needed.
- */
+/* If @ret is not 0, the operation has failed or moved an old timeout: put the unused @entry. */
 static void hwt_op_scheduled(struct hwt_context *ctx, struct hwt_entry *entry, int ret)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -105,9 +92,8 @@ static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 o
 }
 
 /*
- * Move the timeout whose key is op->id, if it has the mode op->mode. Return true if there is such a
- * timeout, and set *@ret to the result of the move, which may be an error. Return false if there is
- * none. A move allocates nothing, so it also works at the limit of a memory cgroup.
+ * Move the timeout that has the key op->id and the mode op->mode. Return false if there is none. A
+ * move allocates nothing, so it also works at the limit of a memory cgroup.
  */
 static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 offset, int *ret)
 {
@@ -126,10 +112,8 @@ static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 of
 }
 
 /*
- * Schedule @entry as the timeout of its key. If another timeout has the key, move that timeout or,
- * if it has another mode, replace it by @entry; but fail with -EEXIST if @cmd is not NULL. Return 0
- * if @entry was armed, the previous HWT_STATE_ bits of a timeout that was moved, or a negative
- * error.
+ * Schedule @entry. If another timeout has the key, move or replace it, but fail if @cmd is not
+ * NULL. Return 0 if @entry was armed, the HWT_STATE_ bits of a moved timeout, or an error.
  */
 static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
 				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
@@ -175,8 +159,7 @@ static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 o
  * @op:       the operation; without keys, the new id is stored in it
  * @offset:   the result of hwt_context_offset()
  * @prealloc: memory for entries that was allocated in advance, or NULL
- * @cmd:      a command of io_uring, or NULL. The new timeout completes the command instead of
- *            having events
+ * @cmd:      a command of io_uring that the timeout completes instead of having events, or NULL
  *
  * Return: 0 if a new timeout was created, which then owns @cmd; the previous HWT_STATE_ bits of the
  * timeout if a timeout was moved; or a negative error.
@@ -193,10 +176,6 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		       hwt_op_schedule_new(ctx, op, offset, prealloc);
 }
 
-/*
- * Check whether @op is valid for @entry, and modify the timeout. Return the previous HWT_STATE_
- * bits, or a negative error.
- */
 static int hwt_op_modify_entry(struct hwt_entry *entry, const struct hwt_op *op, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -226,10 +205,7 @@ int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
 	return ret;
 }
 
-/*
- * Cancel the timeout op->id, and withdraw its event. Return the previous HWT_STATE_ bits of the
- * timeout, or a negative error.
- */
+/* Cancel the timeout op->id. Return its previous HWT_STATE_ bits, or a negative error. */
 int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op)
 {
 	struct hwt_entry *entry;
@@ -300,20 +276,14 @@ bool hwt_op_size_valid(u32 size)
 	return size >= HWT_OP_SIZE_VER1 && size <= HWT_OP_SIZE_MAX && !(size % sizeof(u64));
 }
 
-/*
- * Run the operation at @from, in memory that the program may change at any time, and store the
- * result at @from. The program's version of struct hwt_op has @size bytes.
- */
+/* Run the operation of @size bytes at @from, which the program may change at any time. */
 void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 		      struct hwt_prealloc *prealloc)
 {
 	struct hwt_op op;
 	int ret = hwt_sized_load(&op, sizeof(op), from, size);
 
-	/*
-	 * No barrier between CPUs: barrier() only keeps the compiler from reading @from again
-	 * instead of the copy. The program may have changed @from since.
-	 */
+	/* No barrier between CPUs: barrier() makes the compiler use the copy, not @from again. */
 	barrier();
 	if (ret)
 		op.result = ret;

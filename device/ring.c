@@ -2,10 +2,9 @@
 /*
  * /dev/hwt: rings in memory that is shared with the program
  *
- * The program may write anything to this memory at any time. So the kernel reads each index that
- * the program writes only once, and uses only the distance of this index from the kernel's own
- * index. The kernel copies an operation before it looks at the operation. The kernel never reads
- * back a value that it has written.
+ * The program may write anything to this memory at any time. So the kernel reads each index of the
+ * program once, uses only its distance from the kernel's own index, copies an operation before
+ * looking at it, and never reads back what it has written.
  */
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -36,10 +35,8 @@
  * @offset:     the result of hwt_context_offset() in the task that created the rings. Constant.
  * @submit:     held while operations are run. Taken before entries.xa_lock.
  * @op_head:    index of the next operation to run; protected by @submit
- * @event_tail: index of the next event to write; protected by entries.xa_lock, the lock of the
- *              context's table. hwt_rings_unread() reads it without the lock, too.
- * @state:      the flags last written to @mem (HWT_RINGS_); protected by entries.xa_lock.
- *              hwt_rings_can_fill() reads it without the lock.
+ * @event_tail: index of the next event to write; written under entries.xa_lock
+ * @state:      the flags last written to @mem (HWT_RINGS_); written under entries.xa_lock
  * @pages_n:    number of @pages. Constant.
  * @pages:      the pages of @mem. Constant.
  */
@@ -61,47 +58,36 @@ struct hwt_rings_ctx {
 
 /* -- Events -------------------------------------------------------------- */
 
-/*
- * Maximum number of events that are moved to the ring before entries.xa_lock is released. It is
- * small, because the wheel's thread needs this lock for each timeout of the context that fires.
- */
+/* Maximum of events moved at a time under entries.xa_lock, which each firing needs. */
 #define HWT_RINGS_FILL_STEP	8
 
 /* Number of operations, or of calls of hwt_rings_fill(), between two checks for a signal. */
 #define HWT_RINGS_SIGNAL_STEP	16
 
 /*
- * Return true if a loop that has made @steps steps has to end because of a signal. Look for a
- * signal only after every HWT_RINGS_SIGNAL_STEP steps: task work of io_uring makes signal_pending()
- * true as well, and each call has to make some progress even then.
+ * Return true if a signal is to end a loop. Look only after every HWT_RINGS_SIGNAL_STEP steps: task
+ * work of io_uring also makes signal_pending() true, and each call has to make some progress.
  */
 static bool hwt_rings_interrupted(u32 steps)
 {
 	return !(steps % HWT_RINGS_SIGNAL_STEP) && signal_pending(current);
 }
 
-/*
- * Return the number of events in the ring that the program has not read. If the program has stored
- * a head that is so far from the tail that the ring cannot hold as many events, return the number
- * of entries of the ring.
- */
+/* Return the number of unread events in the ring; an impossible head counts as a full ring. */
 static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 {
 	/*
 	 * Barrier unread.head, pairs with program.head in the program and fill.tail in
-	 * hwt_rings_fill(): the program has read the events before this head, so hwt_rings_fill()
-	 * may overwrite them. The tail that is read below is at least as new as the tail that the
-	 * program had seen when it stored this head, so the head is not beyond the tail.
+	 * hwt_rings_fill(): the program has read the events before this head, so they may be
+	 * overwritten. The tail read below is at least as new as the tail that the program had
+	 * seen, so the head is not beyond it.
 	 */
 	u32 head = smp_load_acquire(&rings->mem->event_head);
 
 	return min(READ_ONCE(rings->event_tail) - head, rings->event_mask + 1);
 }
 
-/*
- * Write the flags that tell the program whether events wait in the kernel (HWT_RINGS_MORE), or no
- * event will follow those in the ring (HWT_RINGS_END).
- */
+/* Tell the program that events wait (HWT_RINGS_MORE), or that none will follow (HWT_RINGS_END). */
 void hwt_rings_tell(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -122,10 +108,7 @@ void hwt_rings_tell(struct hwt_context *ctx)
 	smp_store_release(&rings->mem->flags, state);
 }
 
-/*
- * Move up to HWT_RINGS_FILL_STEP events from the context's list to the ring, as many as it has room
- * for. Then update the flags.
- */
+/* Move up to HWT_RINGS_FILL_STEP events to the ring if it has room, and update its flags. */
 static void hwt_rings_fill(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -144,15 +127,13 @@ static void hwt_rings_fill(struct hwt_context *ctx)
 		/*
 		 * Barrier fill.tail, pairs with program.tail in the program and unread.head in
 		 * hwt_rings_unread(): a program that sees this tail sees the events before it. If
-		 * the program then stores a new head, a task that sees this head sees this tail,
-		 * too.
+		 * the program then stores a head, a task that sees this head sees this tail, too.
 		 */
 		smp_store_release(&rings->mem->event_tail, rings->event_tail);
 		/*
 		 * Barrier fill.wmb, pairs with ready.rmb in hwt_rings_ready() and program.flags in
-		 * the program: a task that finds the event gone from the list finds the event in
-		 * the ring, and so does not overlook it. A program that finds HWT_RINGS_MORE
-		 * cleared finds the event in the ring, too.
+		 * the program: a task that finds the event gone from the list, or a program that
+		 * finds HWT_RINGS_MORE cleared, finds the event in the ring.
 		 */
 		smp_wmb();
 		hwt_event_taken(entry);
@@ -160,34 +141,26 @@ static void hwt_rings_fill(struct hwt_context *ctx)
 	hwt_rings_tell(ctx);
 }
 
-/*
- * Return true if the context has mapped rings with an unread event. Called without entries.xa_lock,
- * after the caller has found no event in the context's list.
- */
+/* Return true if a mapped ring has an unread event. The caller has found none in the list. */
 bool hwt_rings_ready(const struct hwt_context *ctx)
 {
 	const struct hwt_rings_ctx *rings;
 
 	/*
 	 * Barrier ready.rmb, pairs with fill.wmb in hwt_rings_fill(): if an event was moved to the
-	 * ring before the caller looked at the list, the event is found in the ring below, and so
-	 * not overlooked.
+	 * ring before the caller looked at the list, the event is found in the ring below.
 	 */
 	smp_rmb();
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. READ_ONCE() would do: the rings are accessed through
-	 * this pointer only, and the address dependency orders these accesses. The acquire shows
-	 * with which release this read pairs.
+	 * pointer sees initialised rings. READ_ONCE() would do: the address dependency orders all
+	 * accesses to the rings. The acquire marks the pair.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
 }
 
-/*
- * Return true if events wait in the list, and the ring has room for at least one. Called without
- * entries.xa_lock.
- */
+/* Return true if events wait in the list, and the ring has room. Takes no lock. */
 static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 {
 	return (READ_ONCE(rings->state) & HWT_RINGS_MORE) &&
@@ -195,9 +168,8 @@ static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 }
 
 /*
- * Move waiting events to the ring until none is left, the ring is full, or a signal comes. This
- * does not wait, so the condition of wait_event_*() may call it. Return the number of unread events
- * in the ring.
+ * Move waiting events to the ring until none is left, the ring is full, or a signal comes. Do not
+ * wait, because a condition of wait_event_*() calls this.
  */
 static u32 hwt_rings_refill(struct hwt_context *ctx)
 {
@@ -215,9 +187,8 @@ static u32 hwt_rings_refill(struct hwt_context *ctx)
 /* -- Operations ---------------------------------------------------------- */
 
 /*
- * Run up to @max operations of the ring. Stop early if a signal comes, because each operation may
- * take milliseconds at the limit of a memory cgroup. Return the number of operations run, or
- * -EINVAL if the program's tail is further ahead of the head than the ring has entries.
+ * Run up to @max operations of the ring. Stop if a signal comes: at the limit of a memory cgroup,
+ * each may take milliseconds. Return the number run, or -EINVAL for an impossible tail.
  */
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
@@ -254,27 +225,20 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 
 /* -- HWT_IOC_ENTER ------------------------------------------------------- */
 
-/*
- * Move waiting events to the ring. Return true if the ring now has @want events, or if the context
- * was already stopped: no event is added after a stop, so there is nothing to wait for.
- */
+/* Refill the ring. Return true if it has @want events, or if the context was already stopped. */
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
 	/*
 	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if @stopped is true
-	 * here, the refill below finds every event that is left. READ_ONCE() would do: the stop
-	 * sets @stopped under entries.xa_lock, which hwt_rings_refill() takes afterwards. The
-	 * acquire shows with which release this read pairs.
+	 * here, the refill below finds all events. READ_ONCE() would do: the refill takes
+	 * entries.xa_lock, under which @stopped was set. The acquire marks the pair.
 	 */
 	bool stopped = smp_load_acquire(&ctx->stopped);
 
 	return hwt_rings_refill(ctx) >= want || stopped;
 }
 
-/*
- * Block exactly the signals of @mask, as ppoll() does during its wait. Store the previous signal
- * mask in @saved.
- */
+/* Block exactly the signals of @mask, as ppoll() does. Store the previous mask in @saved. */
 static void hwt_sigmask_set(u64 mask, sigset_t *saved)
 {
 	sigset_t blocked;
@@ -287,10 +251,7 @@ static void hwt_sigmask_set(u64 mask, sigset_t *saved)
 	sigprocmask(SIG_SETMASK, &blocked, saved);
 }
 
-/*
- * Restore the signal mask @saved. If a signal has interrupted the wait (@interrupted), leave this
- * to the kernel, which restores the mask after it has delivered the signal.
- */
+/* Restore @saved. If a signal interrupted the wait, the kernel restores it after the delivery. */
 static void hwt_sigmask_restore(sigset_t *saved, bool interrupted)
 {
 	if (!interrupted) {
@@ -314,10 +275,7 @@ static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
 	return ns_to_ktime(max_t(s64, left, 0));
 }
 
-/*
- * Wait until @enter->wait events are in the ring, the context is stopped, a signal comes, or the
- * time is over. Return the value for @enter->result.
- */
+/* Wait for @enter->wait events, a stop, a signal or the timeout. Return @enter->result. */
 static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *enter)
 {
 	u32 want = min(enter->wait, ctx->rings->event_mask + 1);
@@ -336,33 +294,26 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 		return ret == -ETIME ? ret : -EINTR;
 	/*
 	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if @stopped is true
-	 * here, the refill below finds every event that is left. READ_ONCE() would do: the stop
-	 * sets @stopped under entries.xa_lock, which hwt_rings_refill() takes afterwards. The
-	 * acquire shows with which release this read pairs.
+	 * here, the refill below finds all events. READ_ONCE() would do: the refill takes
+	 * entries.xa_lock, under which @stopped was set. The acquire marks the pair.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	/*
-	 * Without a stop, return 0: hwt_rings_enough() has found @want events in the ring, even if
-	 * another task has taken some since. After a stop, move events once more: a signal may have
-	 * kept some out of the ring, or the stop may have added some since hwt_rings_enough().
+	 * Without a stop, hwt_rings_enough() has found @want events. After a stop, move events once
+	 * more: a signal, or the stop itself, may have left some in the list.
 	 */
 	if (!stopped || hwt_rings_refill(ctx) >= want)
 		return 0;
 	if (list_empty(&ctx->ready))
 		return -ESHUTDOWN;
-	/*
-	 * Events still wait in the list. If no signal has ended the refill, the ring was full, so
-	 * it had @want events, and another task has just taken some: return 0.
-	 */
+	/* Without a signal, the ring was full, and another task has just taken events: return 0. */
 	return signal_pending(current) ? -EINTR : 0;
 }
 
 /*
- * Return true if an interrupted wait may begin again with the program's arguments. Return false if
- * the call has carried out operations, because it has to return their number. Return false for a
- * relative timeout, too, because the new wait would last the full time again. (A restart block
- * could keep the end of the wait, but it has a pointer to a function, and hwt may be unloaded
- * before the call.)
+ * Return true if an interrupted wait may begin again: not after operations, whose number the call
+ * has to return, and not with a relative timeout, which would begin anew. (A restart block has a
+ * pointer to a function, and hwt may be unloaded before the restart.)
  */
 static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 {
@@ -371,17 +322,15 @@ static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 }
 
 /*
- * Carry out HWT_IOC_ENTER. If SIGSTOP, a tracer, a suspend or task work of io_uring interrupts the
- * wait, and hwt_enter_restarts() is true, the kernel restarts the call, as it restarts ppoll(). If
- * a signal handler interrupts the wait, the call is not restarted.
+ * Carry out HWT_IOC_ENTER. If the wait is interrupted by SIGSTOP, a tracer, a suspend or task work
+ * of io_uring, but no signal handler, the kernel restarts the call if hwt_enter_restarts().
  */
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. READ_ONCE() would do: the rings are accessed through
-	 * this pointer only, and the address dependency orders these accesses. The acquire shows
-	 * with which release this read pairs.
+	 * pointer sees initialised rings. READ_ONCE() would do: the address dependency orders all
+	 * accesses to the rings. The acquire marks the pair.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	int ret;
@@ -474,9 +423,8 @@ static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rin
 }
 
 /*
- * Carry out HWT_IOC_RINGS. The rings become active only when they are mapped, so a program that
- * cannot map them can go on without rings. Until they are mapped, a further call that asks for
- * rings of the same sizes returns the existing rings.
+ * Carry out HWT_IOC_RINGS. The rings become active when they are mapped, so a program that cannot
+ * map them works without. Until then, a call for the same sizes returns the same rings.
  */
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 {
@@ -512,11 +460,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 	return ret;
 }
 
-/*
- * Carry out mmap(). Refuse to map only a part of the rings: the program could not use them, and its
- * read() would fail from then on. The mapping has a reference to the file, so the context and the
- * pages exist as long as the mapping.
- */
+/* Map the rings as a whole. The mapping has a reference to the file, so the context outlives it. */
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct hwt_context *ctx = file->private_data;

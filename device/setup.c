@@ -32,10 +32,7 @@ struct hwt_setup {
 	bool			keyed;
 };
 
-/*
- * Give a context the wheel and the keys of @setup, and return true. If the context has had timeouts
- * or rings, or was set up before, change nothing and return false.
- */
+/* Apply @setup. Return false if the context has had timeouts or rings, or was set up before. */
 static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *setup)
 {
 	struct hwt_wheel_params params;
@@ -43,8 +40,8 @@ static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *set
 
 	xa_lock(&ctx->entries);
 	/*
-	 * Look at the number of timeouts, too: it includes a timeout whose insertion into the table
-	 * has dropped this lock to allocate memory, and has not set @fixed yet.
+	 * stats.timeouts counts a timeout whose insertion has dropped this lock to allocate memory,
+	 * and has not set @fixed yet.
 	 */
 	set = !ctx->fixed && !ctx->stats.timeouts;
 	if (set) {
@@ -80,9 +77,8 @@ static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_p
 }
 
 /*
- * Choose the CPU, the priority and the way of waiting of the wheel's thread. With any of these, the
- * thread can keep other tasks from running, so a caller that asks for one needs CAP_SYS_NICE.
- * Return 0 or a negative error.
+ * Choose the CPU, the priority and the way of waiting of the wheel's thread. Each of these needs
+ * CAP_SYS_NICE, because with it the thread can keep other tasks from running.
  */
 static int hwt_setup_thread(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
@@ -107,17 +103,13 @@ static int hwt_setup_thread(const struct hwt_setup_args *args, struct hwt_wheel_
 	return 0;
 }
 
-/*
- * Create a private wheel and, if the program asks for HWT_EVENT_CLOCK_SET, the entry of this event.
- * Return 0 or a negative error.
- */
+/* Create a private wheel and, if @params->clock_set is set, the entry of HWT_EVENT_CLOCK_SET. */
 static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args *args,
 			   struct hwt_wheel_params *params, struct hwt_setup *setup)
 {
 	/*
-	 * For the entry whose events report that the clock was set. Its mode is periodic only
-	 * because entries of other modes do not count overruns: here, the number of times that the
-	 * clock was set again before the event was read.
+	 * For the entry of HWT_EVENT_CLOCK_SET. Only a periodic entry has overruns, which count how
+	 * often the clock was set again before the event was read.
 	 */
 	static const struct hwt_op op = { .mode = HWT_MODE_FIXED_DELAY };
 	struct hwt_wheel *wheel;
@@ -142,14 +134,12 @@ static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args 
 	return PTR_ERR(wheel);
 }
 
-/* Return true if @args ask for anything that needs a private wheel. */
 static bool hwt_setup_private(const struct hwt_setup_args *args)
 {
 	return args->flags & ~HWT_SETUP_KEYS || args->tick_ns || args->ticks_per_wheel ||
 	       args->levels || args->max_pending || args->priority;
 }
 
-/* Carry out HWT_IOC_SETUP. Return 0 or a negative error. */
 int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
 {
 	struct hwt_wheel_params params = {

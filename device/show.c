@@ -41,10 +41,7 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 
 static struct dentry *hwt_debugfs_contexts;
 
-/*
- * Number of open contexts that have no directory in debugfs, because their users already had
- * HWT_SHOWN_MAX directories.
- */
+/* Number of open contexts whose users already had HWT_SHOWN_MAX directories in debugfs. */
 static atomic_t hwt_contexts_unlisted = ATOMIC_INIT(0);
 
 static int hwt_show_stats_show(struct seq_file *m, void *unused)
@@ -105,10 +102,7 @@ static void hwt_show_create(void *of)
 	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_show_stats_fops);
 }
 
-/*
- * Give a number and a directory in debugfs to a context that the calling process is opening. If its
- * user already has HWT_SHOWN_MAX directories, or the creation fails, the context works without one.
- */
+/* Number a new context, and give it a directory, unless its user already has HWT_SHOWN_MAX. */
 void hwt_show_add(struct hwt_context *ctx)
 {
 	static atomic64_t contexts;
@@ -135,10 +129,7 @@ void hwt_show_remove(struct hwt_context *ctx)
 	hwt_user_drop_shown(ctx->user);
 }
 
-/*
- * Create the directory for contexts, and the file unlisted_contexts, in the module's directory @dir
- * in debugfs. Both are removed together with @dir.
- */
+/* Create the entries for contexts in @dir in debugfs. They are removed together with @dir. */
 void __init hwt_show_init(struct dentry *dir)
 {
 	hwt_debugfs_contexts = debugfs_create_dir("contexts", dir);

@@ -28,10 +28,9 @@ s64 hwt_time_offset(int clock)
 }
 
 /*
- * Convert a deadline from the caller's time namespace to the wheel's clock. @rate: the period, ns,
- * of a timeout with a fixed rate; 0 for any other timeout. If the deadline is negative on the
- * wheel's clock, it has passed: return 0 or, for a fixed rate, add periods until it is not
- * negative. Return HWT_NEVER for a deadline that does not fit into an s64.
+ * Convert a deadline from the caller's time namespace to the wheel's clock. @rate: the period of a
+ * timeout with a fixed rate, otherwise 0. If the result is negative, return 0 or, for a fixed rate,
+ * add periods until it is not. Return HWT_NEVER if it does not fit into an s64.
  */
 u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 {

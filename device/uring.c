@@ -2,24 +2,9 @@
 /*
  * /dev/hwt: timeouts that are commands of io_uring
  *
- * A timeout that is a command is an entry like any other, but it has no event: its expiry completes
- * the command. Only a context with keys has such timeouts. The key is in sqe->addr, because
- * sqe->user_data belongs to the program's library for io_uring. At any time, a command has exactly
- * one owner, and its last owner completes it:
- *
- *   the issuing call	until the command is attached to its entry
- *   the entry		while entry->cmd is set
- *   the detaching call	after this call has detached the command from the entry: the firing, a stop,
- *			a cancel; or a cancellation by io_uring, when the io_uring is closed, or the
- *			task ends or executes another program
- *
- * Commands are attached and detached under the lock of the context's table (entries.xa_lock). The
- * issuing call and a cancellation by io_uring complete a command themselves, because io_uring tells
- * them, by issue_flags, which of its locks are held. A firing, a stop and a cancel may run in any
- * task, where this is not known. So they leave the completion to the task that has submitted the
- * command (or to io_uring's worker if that task can no longer run it), and do not wait for it.
- *
- * A command that is not completed keeps the file open, so the context outlives the command.
+ * A timeout that is a command has no event: its expiry completes the command. Only a context with
+ * keys has such timeouts; the key is in sqe->addr. A command that is not completed keeps the file
+ * open, so the context outlives the command.
  */
 #include "hwt_compat.h"
 #include "device/context.h"
@@ -38,8 +23,7 @@
  * struct hwt_uring_pdu - the data of a command
  * @entry: the entry to which the command is attached, or NULL; protected by entries.xa_lock once
  *         the command is marked as cancelable
- * @res:   the result of the command. hwt_uring_end() stores it after it has detached the command,
- *         and hwt_uring_complete() reads it later.
+ * @res:   the result of the command, from hwt_uring_end() for hwt_uring_complete()
  */
 struct hwt_uring_pdu {
 	struct hwt_entry	*entry;
@@ -54,7 +38,19 @@ static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
 
 /* -- Owners of commands -------------------------------------------------- */
 
-/* Attach a command to an entry that was just armed: the entry now owns the command. */
+/*
+ * At any time, a command has exactly one owner, and its last owner completes it:
+ *
+ *   the issuing call	until the command is attached to its entry
+ *   the entry		while entry->cmd is set
+ *   the detaching call	afterwards: a firing, a stop, a cancel, or a cancellation by io_uring
+ *
+ * Commands are attached and detached under entries.xa_lock. The issuing call and a cancellation by
+ * io_uring complete a command themselves, because issue_flags tell them which of io_uring's locks
+ * are held. A firing, a stop and a cancel do not know that, so they leave the completion to the
+ * task that has submitted the command (or to a worker of io_uring), and do not wait for it.
+ */
+
 void hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -77,10 +73,7 @@ static void hwt_uring_complete(struct io_uring_cmd *cmd, unsigned int issue_flag
 
 HWT_DEFINE_URING_WORK(hwt_uring_work, hwt_uring_complete)
 
-/*
- * If an entry owns a command, detach the command, and complete it with the result @res. The caller
- * removes the entry.
- */
+/* Detach and complete the command of an entry, if it has one. The caller removes the entry. */
 void hwt_uring_end(struct hwt_entry *entry, int res)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -96,9 +89,8 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 }
 
 /*
- * Cancel a command because io_uring requests that. If the command is not attached yet, do nothing:
- * io_uring repeats the request until the command has ended. If the command is detached already, do
- * nothing either: the call that has detached the command completes it.
+ * Cancel a command for io_uring. If the command is not attached yet, do nothing: io_uring repeats
+ * the request. If it is detached already, the call that has detached it completes it.
  */
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
@@ -124,21 +116,18 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			 struct hwt_op *op, unsigned int issue_flags)
 {
 	hwt_uring_pdu(cmd)->entry = NULL;
-	/*
-	 * Mark the command as cancelable before the timeout is armed: once armed, it may fire and
-	 * complete the command at any time.
-	 */
+	/* Once armed, the timeout may complete the command at any time: mark the command before. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	return hwt_op_schedule(ctx, op, hwt_context_offset(ctx), NULL, cmd);
 }
 
 /*
- * Carry out a command of io_uring (IORING_OP_URING_CMD), or io_uring's request to cancel a command
- * (IO_URING_F_CANCEL). The program may change the submission entry at any time, so read each member
- * once. In a request to cancel, the submission entry is no longer valid.
+ * Carry out a command of io_uring, or io_uring's request to cancel a command (IO_URING_F_CANCEL),
+ * which has no valid submission entry. The program may change the submission entry at any time, so
+ * read each member once.
  *
- * Return -EIOCBQUEUED if hwt_uring_done() has completed the command or will complete it later; a
- * negative error if io_uring is to complete the command; 0 for a request to cancel.
+ * Return -EIOCBQUEUED if hwt_uring_done() completes the command, now or later; a negative error if
+ * io_uring is to complete it; 0 for a request to cancel.
  */
 int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
@@ -181,9 +170,8 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -ENOTTY;
 	}
 	/*
-	 * Complete the command by hwt_uring_done() instead of returning the result: for a command
-	 * that is marked as cancelable, io_uring requires this. Also, if -EAGAIN were returned,
-	 * io_uring would repeat the command.
+	 * Do not return the result: io_uring requires hwt_uring_done() for a command that is marked
+	 * as cancelable, and would repeat a command that returned -EAGAIN.
 	 */
 	hwt_uring_done(cmd, min(ret, 0), issue_flags);
 	return -EIOCBQUEUED;

@@ -2,20 +2,10 @@
 /*
  * /dev/hwt: users, their limits, and the wheels that their contexts share
  *
- * The user of a context is the real user id of the process that opens the context;
- * hwt_user_key_get() has the rules for user namespaces. It does not matter which processes use the
- * context later.
- *
- * Two users never share a wheel, only the CPUs. The contexts of a user share a wheel, called their
- * home (struct hwt_home), unless HWT_IOC_SETUP gives a context a private wheel. With the module
- * parameter cgroup_threads, a user has a home for each cgroup in which the user opens contexts. The
- * threads of a home are then in the cgroups of the process that opened the first of its contexts. A
- * home is destroyed with the last of its contexts. Until then, its threads keep the cgroup from
- * being removed.
- *
- * The timeouts, the wheels and the directories in debugfs of a user are counted exactly. A timeout
- * counts until its memory is freed. So a program that creates and cancels timeouts faster than the
- * wheel's thread releases them comes to the limit.
+ * The user of a context is the real user id of the process that opens it; hwt_user_key_get() has
+ * the rules for user namespaces. The contexts of a user share a wheel, called their home, unless
+ * HWT_IOC_SETUP gives a context a private wheel. With the module parameter cgroup_threads, a user
+ * has a home for each cgroup in which the user opens contexts. Users never share a wheel.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -40,10 +30,7 @@
 /* The default of the parameter max_user_timeouts is this many times max_timeouts. */
 #define HWT_USER_CONTEXTS	4
 
-/*
- * Maximum number of directories in debugfs for a user's contexts. They are limited, because their
- * memory is charged to no memory cgroup.
- */
+/* Maximum number of a user's directories in debugfs; no memory cgroup is charged for them. */
 #define HWT_SHOWN_MAX		1000
 
 unsigned int hwt_max_user_timeouts = UINT_MAX;
@@ -76,12 +63,9 @@ struct hwt_user_key {
  * @contexts: number of contexts that are not freed yet; protected by hwt_users_lock
  * @wheels:   number of wheels that count against max_user_wheels
  * @shown:    number of contexts that count against HWT_SHOWN_MAX
- * @timeouts: number of timeouts whose memory is not freed yet; always 0 if max_user_timeouts is 0,
- *            which means no limit
- * @lock:     held while a home (see @homes) is created. Each user has a separate lock, so an open
- *            does not wait while the home of another user is created.
- * @homes:    list of the homes (struct hwt_home): the wheels that the user's contexts share;
- *            protected by hwt_users_lock. Additions require @lock as well.
+ * @timeouts: number of timeouts whose memory is not freed yet; 0 if max_user_timeouts is 0
+ * @lock:     held while a home is created; one per user, so that other users need not wait
+ * @homes:    list of struct hwt_home; protected by hwt_users_lock, additions also by @lock
  */
 struct hwt_user {
 	struct hlist_node	node;
@@ -103,7 +87,7 @@ static DEFINE_SPINLOCK(hwt_users_lock);
  * Get the key of the user whose limits apply to the caller. In a user namespace that an ordinary
  * user has created, the caller counts as that user. In a namespace that root has created (for a
  * container), all callers together count as one user, so that the container does not get the limits
- * once for each id that it maps. If namespaces are nested, the outermost one decides.
+ * once for each id. Of nested namespaces, the outermost one decides.
  */
 static void hwt_user_key_get(struct hwt_user_key *key)
 {
@@ -138,7 +122,6 @@ static struct hwt_user *hwt_user_find(const struct hwt_user_key *key)
 	return NULL;
 }
 
-/* Free @user, which may be NULL, and drop the reference of its key to a namespace. */
 static void hwt_user_free(struct hwt_user *user)
 {
 	if (!user)
@@ -149,10 +132,7 @@ static void hwt_user_free(struct hwt_user *user)
 	kfree(user);
 }
 
-/*
- * Find or create the user of the caller, and count a new context of this user. Return the user, or
- * NULL if there is no memory.
- */
+/* Find or create the user of the caller, and count a new context of this user. */
 struct hwt_user *hwt_user_get(void)
 {
 	struct hwt_user *user, *new = kzalloc(sizeof(*new), HWT_GFP_USER);
@@ -174,10 +154,6 @@ struct hwt_user *hwt_user_get(void)
 	return user;
 }
 
-/*
- * Decrement the number of a user's contexts, because a context is freed. If it was the last one,
- * free the user.
- */
 void hwt_user_put(struct hwt_user *user)
 {
 	spin_lock(&hwt_users_lock);
@@ -189,7 +165,6 @@ void hwt_user_put(struct hwt_user *user)
 	hwt_user_free(user);
 }
 
-/* Return the id of a user; for a user that is a namespace, the id of the namespace's owner. */
 kuid_t hwt_user_uid(const struct hwt_user *user)
 {
 	return user->key.ns ? user->key.ns->owner : user->key.uid;
@@ -197,7 +172,6 @@ kuid_t hwt_user_uid(const struct hwt_user *user)
 
 /* -- Counts ---------------------------------------------------------------- */
 
-/* If *@count is below @max, increment *@count and return true. If not, return false. */
 static bool hwt_user_count(atomic_t *count, unsigned int max)
 {
 	int old = atomic_read(count);
@@ -210,27 +184,23 @@ static bool hwt_user_count(atomic_t *count, unsigned int max)
 	return true;
 }
 
-/* Increment the number of a user's timeouts. Return false if it has reached max_user_timeouts. */
 bool hwt_user_add_timeout(struct hwt_user *user)
 {
 	return !hwt_max_user_timeouts ||
 	       hwt_user_count(&user->timeouts, hwt_max_user_timeouts);
 }
 
-/* Decrement the number of a user's timeouts. */
 void hwt_user_drop_timeout(struct hwt_user *user)
 {
 	if (hwt_max_user_timeouts)
 		atomic_dec(&user->timeouts);
 }
 
-/* Increment the number of a user's directories in debugfs. Return false if it is HWT_SHOWN_MAX. */
 bool hwt_user_add_shown(struct hwt_user *user)
 {
 	return hwt_user_count(&user->shown, HWT_SHOWN_MAX);
 }
 
-/* Decrement the number of a user's directories in debugfs. */
 void hwt_user_drop_shown(struct hwt_user *user)
 {
 	atomic_dec(&user->shown);
@@ -248,8 +218,7 @@ bool hwt_user_unlimited(void)
 
 /*
  * Create a wheel, and count it against max_user_wheels unless @unlimited is true. With
- * cgroup_threads, move the wheel's threads to the caller's cgroups. Return the wheel, or an
- * ERR_PTR(): -ENOSPC if the user has max_user_wheels already.
+ * cgroup_threads, move the wheel's threads to the caller's cgroups.
  */
 struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 					const struct hwt_wheel_params *params)
@@ -269,10 +238,7 @@ struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 	}
 	if (IS_ERR(wheel) && !unlimited)
 		atomic_dec(&user->wheels);
-	/*
-	 * Here, -EAGAIN says that the system allows no further thread. Return -ENOMEM instead,
-	 * because a program would take EAGAIN to mean that the call would have to wait.
-	 */
+	/* The system allows no further thread. A program would take EAGAIN for "would block". */
 	if (wheel == ERR_PTR(-EAGAIN))
 		return ERR_PTR(-ENOMEM);
 	return wheel;
@@ -285,10 +251,7 @@ void hwt_user_destroy_wheel(struct hwt_user *user, bool unlimited, struct hwt_wh
 		atomic_dec(&user->wheels);
 }
 
-/*
- * Return the id of the caller's cgroup, or 0 if the parameter cgroup_threads is off. A new cgroup
- * never gets the id of a removed one.
- */
+/* Return the id of the caller's cgroup, which is never used again; 0 without cgroup_threads. */
 static u64 hwt_current_cgroup(void)
 {
 	u64 id = 0;
@@ -296,10 +259,7 @@ static u64 hwt_current_cgroup(void)
 	if (!hwt_cgroup_threads)
 		return 0;
 #ifdef CONFIG_CGROUPS
-	/*
-	 * No barrier of ours: rcu_read_lock() only keeps the cgroup from being freed before its id
-	 * is read, in case this task is moved to another cgroup meanwhile.
-	 */
+	/* No barrier of ours: rcu_read_lock() keeps the cgroup from being freed meanwhile. */
 	rcu_read_lock();
 	id = cgroup_id(task_dfl_cgroup(current));
 	rcu_read_unlock();
@@ -307,10 +267,7 @@ static u64 hwt_current_cgroup(void)
 	return id;
 }
 
-/*
- * Find the home (the shared wheel) of a user's contexts in @cgroup, and add one to the number of
- * its contexts. Return the home, or NULL if there is none yet.
- */
+/* Find the home of a user's contexts in @cgroup, and count a further context of the home. */
 static struct hwt_home *hwt_home_find_get(struct hwt_user *user, u64 cgroup)
 {
 	struct hwt_home *home, *found = NULL;
@@ -328,9 +285,8 @@ static struct hwt_home *hwt_home_find_get(struct hwt_user *user, u64 cgroup)
 }
 
 /*
- * Create the home (the shared wheel) of a user's contexts in @cgroup, for a first context. Return
- * the home, or an ERR_PTR(): -EAGAIN if the caller was moved to another cgroup meanwhile, because
- * the threads of the new wheel may then be in the wrong cgroup.
+ * Create the home of a user's contexts in @cgroup. Return -EAGAIN if the caller was moved to
+ * another cgroup meanwhile: the threads of the new wheel may be in the wrong cgroup.
  */
 static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 	__must_hold(&user->lock)
@@ -360,10 +316,7 @@ static struct hwt_home *hwt_home_create(struct hwt_user *user, u64 cgroup)
 	return home;
 }
 
-/*
- * Find or create the home (the shared wheel) for a context that the caller is opening, and count
- * this context. @user is the user of the caller. Return the home or an ERR_PTR().
- */
+/* Find or create the home for a context that the caller, whose user is @user, is opening. */
 struct hwt_home *hwt_home_get(struct hwt_user *user)
 {
 	struct hwt_home *home;
@@ -383,10 +336,8 @@ struct hwt_home *hwt_home_get(struct hwt_user *user)
 }
 
 /*
- * Drop a context's reference to its home, the wheel that contexts of one user in one cgroup share.
- * If this was the last context, destroy the wheel and free the home. Do not take user->lock, which
- * is held while a home is created: the caller may be any task that closes the last descriptor of a
- * context, and must not wait for the creation.
+ * Drop a context's reference to its home. Do not take user->lock: a task that closes the last
+ * descriptor of a context must not wait while a home is created.
  */
 void hwt_home_put(struct hwt_user *user, struct hwt_home *home)
 {
