@@ -36,10 +36,11 @@
  *
  * Duties of the caller:
  *
- *   - The caller keeps a wheel until every call for one of its timeouts has returned.
+ *   - The caller does not destroy or put a wheel before every call for a timeout of the wheel has
+ *     returned.
  *   - The caller keeps the memory of a timeout while the timeout is *held*. A hold begins when a
- *     timeout that is not held is scheduled. The hold ends after the callback has returned or the
- *     timeout was cancelled, up to reclaim_ms (a module parameter) later. The caller has two ways
+ *     timeout that is not held is scheduled. The hold ends after the callback has returned, or up
+ *     to reclaim_ms (a module parameter) after the timeout was cancelled. The caller has two ways
  *     to know when a hold has ended:
  *
  *       with reference counts:    schedule by hwt_schedule_ref(), which gets a
@@ -122,7 +123,10 @@ struct hwt_timeout_ops {
 #define HWT_F_PENDING	(HWT_F_ARMED | HWT_F_REARM)
 
 #define HWT_TICK_SHIFT	8
-/* The tick of a deadline that does not fit (2^63 ns and more). The wheel never reaches it. */
+/*
+ * The tick that stands for every deadline of 2^63 ns (292 years) or more. A timeout with this tick
+ * never fires: ktime_t, the kernel's type for times, ends at 2^63 - 1 ns, so no clock gets there.
+ */
 #define HWT_TICK_NEVER	((1ULL << (64 - HWT_TICK_SHIFT)) - 1)
 
 /**
@@ -146,9 +150,9 @@ struct hwt_timeout_ops {
  *            timeout is held. Written under the shard's lock, or when debug objects find that the
  *            timeout's memory is freed too early.
  * @cpu:      The CPU on whose submission list the timeout was last pushed. The caller that has set
- *            HWT_F_SUBMITTED writes it before the push. hwt_cancel_sync() reads it under the
- *            shard's lock to find that list. If it has read an old value, it does not find the
- *            timeout there, and tries again.
+ *            HWT_F_SUBMITTED writes this member before the push. hwt_cancel_sync() reads it under
+ *            the shard's lock, to look for the timeout in the lists of this CPU. If the value read
+ *            is old, hwt_cancel_sync() does not find the timeout there, and tries again.
  * @check:    By this value, the parameter "debug" recognises an initialised timeout:
  *            __HWT_CHECK_STATIC after HWT_TIMEOUT_INIT(), a value computed from the timeout's
  *            address after hwt_timeout_init(). Constant.
@@ -184,7 +188,7 @@ static_assert(sizeof(struct hwt_timeout) <= 64);
  *            at the first firing after the call.
  * @run:      The copy of @set that is in use, and the progress of the timeout: the next deadline
  *            and the numbers of overruns. Once initialised, only the thread that has set
- *            HWT_F_RUNNING for the timeout writes it; others may read it at any time.
+ *            HWT_F_RUNNING for the timeout writes it; any context may read it at any time.
  *
  * All members but @timeout are private to hwt. The 64-bit members are atomic, so that a 32-bit CPU
  * never reads one half of an old value and the other half of a new one.
@@ -209,7 +213,8 @@ struct hwt_periodic {
 
 /*
  * Convert milliseconds or seconds to nanoseconds. The result has 64 bits on 32-bit machines, too,
- * where n * NSEC_PER_SEC may overflow. If it does not fit, return U64_MAX, a time that never comes.
+ * where n * NSEC_PER_SEC may overflow. If the result does not fit into 64 bits, return U64_MAX, a
+ * time that never comes.
  */
 static inline u64 hwt_msecs(u64 n)
 {
@@ -278,7 +283,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 		struct hwt_periodic *__periodic = (_periodic);		\
 									\
 		hwt_timeout_init(&__periodic->timeout, (_wheel), (_ops)); \
-		/* Queries before the first firing read zeros. hwt uses @run of a held one. */ \
+		/* Clear @run, unless the timeout is held, a misuse: hwt may be using @run. */ \
 		if (!hwt_held(&__periodic->timeout))			\
 			__periodic->run = (typeof(__periodic->run)) {};	\
 	} while (0)
@@ -437,9 +442,9 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
  * typedef hwt_ref_fn - gets, or puts, a reference to the object of a timeout
  * @timeout: the timeout
  *
- * Called in the context of the call that schedules the timeout. The function that puts a reference
- * is never called for the last one there, because the caller that schedules has a reference of its
- * own.
+ * Called in the context of the call that schedules the timeout. In this context, the function that
+ * puts a reference never puts the object's last reference, because the caller that schedules has a
+ * reference of its own.
  */
 typedef void (*hwt_ref_fn)(struct hwt_timeout *timeout);
 
@@ -563,8 +568,9 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: true from the start of ->expire until the timeout is scheduled again, or is cancelled or
- * handed back while it is pending.
+ * Return: true from the start of ->expire until a call schedules the timeout again. A periodic
+ * timeout is still pending after it has fired; if it is then cancelled or handed back, this returns
+ * false, and hwt_cancelled() returns true.
  */
 static inline bool hwt_expired(const struct hwt_timeout *timeout)
 {
@@ -625,8 +631,8 @@ static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
  *
  * Any context.
  *
- * Return: the number of periods that passed without a callback before the latest firing, which in a
- * callback is the firing that has called it. Always 0 with HWT_MODE_FIXED_DELAY.
+ * Return: the number of periods that passed without a callback before the latest firing. In a
+ * callback, the latest firing is the one that has called it. Always 0 with HWT_MODE_FIXED_DELAY.
  */
 static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 {
@@ -643,7 +649,7 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
  */
 static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 {
-	/* Only ARMED: the timeout has not fired since it was scheduled, so run.total is old. */
+	/* Without REARM, the timeout has not fired since the last schedule: run.total is older. */
 	if ((hwt_timeout_state(&periodic->timeout) & HWT_F_PENDING) == HWT_F_ARMED)
 		return 0;
 	return atomic64_read(&periodic->run.total);
@@ -654,8 +660,9 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 #define HWT_NAME_MAX	16	/* size of the name of a wheel and its thread, with the NUL */
 
 /*
- * A flag of a wheel: delays count from the end of the present jiffy, as those of timer_list do.
- * This clock is cheaper to read, but a delay may last up to a jiffy longer.
+ * A flag of a wheel: delays count from the end of the present jiffy, as those of timer_list do. To
+ * read the time of a jiffy is cheaper than to read the exact time, but a delay may last up to a
+ * jiffy longer.
  */
 #define HWT_COARSE_CLOCK	0x1
 /*
@@ -720,12 +727,12 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   higher level has as many buckets, but 512 at most. 0: the module's default.
  * @levels:          Number of levels, 1 to 6. Several levels form a hierarchy. One level is a
  *                   hashed wheel with rounds: at each tick with due timeouts, the engine looks at
- *                   all timeouts of a bucket, due or not. These are, on average, the pending
- *                   timeouts divided by @ticks_per_wheel, so one level needs many buckets or few
- *                   timeouts. 0: the module's default.
+ *                   all timeouts of a bucket, due or not. On average, a bucket has the number of
+ *                   pending timeouts divided by @ticks_per_wheel, so one level needs many buckets
+ *                   or few timeouts. 0: the module's default.
  * @clock:           The clock of the wheel's deadlines; see enum hwt_clock.
  * @flags:           HWT_COARSE_CLOCK and HWT_FREEZABLE, ored; or 0.
- * @max_pending:     Maximum number of timeouts pending at once. 0: no limit, and no count of them.
+ * @max_pending:     Maximum number of timeouts pending at once. 0: no limit.
  * @workers:         Number of threads that run the callbacks, up to HWT_WORKERS_MAX. Workers take
  *                   due timeouts in order. While at least one worker is free, a callback that
  *                   blocks delays no other callback. The callback of a timeout never runs on two
@@ -772,10 +779,10 @@ struct hwt_wheel_params {
 /**
  * struct hwt_wheel_stats - the statistics of a wheel since its creation
  * @pending:     timeouts pending now
- * @scheduled:   times that a timeout that was not pending was scheduled
- * @rearmed:     times that a pending timeout was scheduled
+ * @scheduled:   schedules of timeouts that were not pending
+ * @rearmed:     schedules of pending timeouts
  * @expired:     calls of ->expire, whether or not they have returned
- * @cancelled:   times that a pending timeout was cancelled
+ * @cancelled:   cancels of pending timeouts
  * @handed_back: pending timeouts that a stop has handed back
  * @rejected:    calls that schedule and were refused, because max_pending was reached (-EAGAIN) or
  *               the wheel was stopped (-ESHUTDOWN)

@@ -360,7 +360,7 @@ void hwt_chardev_exit(void)
 	hwt_entries_exit();
 }
 
-/* 32-bit programs have the same layout: each member is aligned to its size, without padding. */
+/* Layouts are the same for 32-bit programs: each member is aligned to its size, without padding. */
 static_assert(sizeof(struct hwt_event) == 64);
 static_assert(sizeof(struct hwt_info_args) == HWT_INFO_SIZE_VER1);
 static_assert(sizeof(struct hwt_setup_args) == HWT_SETUP_SIZE_VER1);

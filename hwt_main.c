@@ -102,7 +102,7 @@ err_registry:
 	return ret;
 }
 
-/* No file of /dev/hwt is open, and no wheel but hwt_system_wheel is left: they keep hwt loaded. */
+/* Open files of /dev/hwt, and all wheels but hwt_system_wheel, keep hwt loaded: none is left. */
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();

@@ -93,8 +93,8 @@
  *	EBADF	the descriptor is open for reading only, and the ioctl changes something
  *	ENOTTY	the ioctl is unknown
  *	EFAULT	the address is bad. If the arguments could be read and only the answer could not
- *		be stored, the operation has been carried out. But a timeout that it has created
- *		is cancelled, unless it has a key.
+ *		be stored, the operation has been carried out. But if the operation has created a
+ *		timeout without a key, this timeout is cancelled.
  *	EINVAL	the size is too small, a flag is unknown, or a reserved member is not zero
  *	E2BIG	a member that this kernel does not know is not zero, or size is larger than a page
  *
@@ -127,7 +127,7 @@
  *               kernel has chosen within the slack; HWT_NEVER if the deadline is 2^63 or more. If a
  *               periodic timeout has fired several times since its last event was read, this is the
  *               deadline of the latest firing. If that firing was late, further deadlines of a
- *               fixed rate may have passed, which count as overruns.
+ *               fixed rate may have passed by then; they count as overruns.
  * @fired_ns:    time of the latest firing; if @kind is HWT_EVENT_STOPPED, time of the stop
  * @overruns:    number of periods without an event of their own since the previous event was read:
  *               an event of kind HWT_EVENT_EXPIRED stands for overruns + 1 periods
@@ -758,14 +758,14 @@ struct hwt_enter_args {
  *			the context was stopped; -EEXIST if the key has a timeout already; or an
  *			error of HWT_IOC_SCHEDULE.
  * HWT_URING_MODIFY	moves the timeout of the key. -ENOENT: the key has no timeout.
- * HWT_URING_CANCEL	ends the timeout of the key. If HWT_URING_ARM has created the timeout, that
- *			command completes with -ECANCELED. -ENOENT: the key has no timeout. The
- *			struct hwt_uring_cmd must be zero.
+ * HWT_URING_CANCEL	ends the timeout of the key. If HWT_URING_ARM has created the timeout, the
+ *			HWT_URING_ARM completes with -ECANCELED. -ENOENT: the key has no timeout.
+ *			The struct hwt_uring_cmd must be zero.
  *
  * HWT_URING_MODIFY and HWT_URING_CANCEL complete at once, with 0 or a negative error. An unknown
- * command completes with -ENOTTY. If an io_uring has IORING_SETUP_IOPOLL, its commands complete
- * with -EOPNOTSUPP on kernels that allow such an io_uring only files that can be polled for
- * completions (6.12 does so, 7.2 does not).
+ * command completes with -ENOTTY. With IORING_SETUP_IOPOLL, some kernels (6.12, but not 7.2)
+ * accept only files that can be polled for completions: on these kernels, the commands of such an
+ * io_uring complete with -EOPNOTSUPP.
  *
  * A command completes only once, so a periodic timeout cannot be a command. Schedule it by
  * HWT_IOC_SCHEDULE, and get its events with IORING_OP_READ, or with IORING_OP_POLL_ADD

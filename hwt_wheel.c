@@ -175,14 +175,14 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
 
 /*
- * Create a shared wheel without hwt_wheels_lock, for which CPU hotplug and the unloading of modules
- * wait. If another task adds a wheel with the same parameters meanwhile, return that wheel.
+ * Create a shared wheel without hwt_wheels_lock: CPU hotplug and module unloading wait for this
+ * lock. If another task meanwhile adds a wheel with the same parameters, return that wheel.
  */
 static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params,
 					   const void *creator, struct module *owner,
 					   struct hwt_share **share)
 {
-	/* Do not charge the memory to the caller's cgroup: others will use the wheel, too. */
+	/* Do not charge the memory to the caller's cgroup: other modules use the wheel, too. */
 	struct hwt_wheel *wheel, *created = hwt_wheel_alloc(params, GFP_KERNEL);
 
 	if (IS_ERR(created))
@@ -475,12 +475,12 @@ void hwt_system_wheel_destroy(void)
 int __init hwt_wheels_init(void)
 {
 	hwt_shards_default = hwt_shards_choose(hwt_shards);
-	/* The rescuer gets this name. It must not look like a wheel's thread, "hwt" by default. */
+	/* The rescuer gets this name. It must not resemble "hwt", a wheel thread's default name. */
 	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return hwt_wq ? 0 : -ENOMEM;
 }
 
-/* Called when no wheel is left: hwt_system_wheel was destroyed, and others keep hwt loaded. */
+/* No wheel is left: hwt_system_wheel was destroyed, and any other would keep hwt loaded. */
 void hwt_wheels_exit(void)
 {
 	destroy_workqueue(hwt_wq);

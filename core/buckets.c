@@ -5,7 +5,7 @@
  * When the cursor enters a bucket, the bucket's timeouts become due or, on higher levels, move to
  * lower levels (a cascade). Buckets of the top level also have timeouts of later revolutions
  * (rounds); these are put back. Long work is divided among several calls, each limited by a budget.
- * Between these calls, the timeouts that have yet to be moved are on the list @moving.
+ * Between these calls, timeouts that have yet to be moved are in @moving of struct hwt_buckets.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -21,19 +21,20 @@
 
 #include "core/buckets.h"
 
-/* Maximum number of entries of @soonest, one per bitmap word, that one search corrects. */
+/* Maximum number of entries of @soonest (see struct hwt_buckets) that one search corrects. */
 #define HWT_SEARCH_MAX		8
-/* Reading this many bitmap words takes about as long as the cache miss to look at one timeout. */
+/* To read this many bitmap words takes about as long as to look at one timeout, a cache miss. */
 #define HWT_WORDS_PER_TIMEOUT	16
-/* Cost of a correction of @soonest, which reads up to BITS_PER_LONG bounds; a timeout costs 1. */
+/* Cost of correcting an entry of @soonest from its buckets; to look at a timeout costs 1. */
 #define HWT_UPDATE_COST		4
 
 /**
  * struct hwt_search - the result of a search for the bucket to enter next
  * @bucket: the bucket
  * @tick:   the tick at which the cursor enters it
- * @stale:  true if the search was given up after HWT_SEARCH_MAX corrections of @soonest, which
- *          remain. Then @bucket is not valid, and no bucket has to be entered before @tick
+ * @stale:  true if the search gave up, after correcting HWT_SEARCH_MAX entries of @soonest of
+ *          struct hwt_buckets. Then @bucket is not valid, and the next bucket is to be entered at
+ *          @tick or later
  * @cost:   the time that the search took, in units of the time to look at one timeout
  */
 struct hwt_search {
@@ -70,7 +71,7 @@ static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 	return bucket;
 }
 
-/* A bucket's @first is now @tick. If the bucket is on the top level, lower @soonest of its word. */
+/* If a bucket whose @first was set to @tick is on the top level, lower its word's @soonest. */
 static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *bucket, u64 tick)
 {
 	unsigned int word;
@@ -186,7 +187,7 @@ static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 	return best;
 }
 
-/* Set a word's @soonest to the lowest @first of its buckets. Return it, and its bucket in @slot. */
+/* Set a word's @soonest to the lowest @first of its buckets, and *@slot to that bucket's index. */
 static u64 hwt_top_update(struct hwt_buckets *buckets, unsigned int word, unsigned long *slot)
 {
 	unsigned long bits = hwt_level_map(buckets, hwt_top_level(buckets))[word], i;
@@ -216,7 +217,7 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 		soonest = hwt_top_soonest(buckets, &word, search);
 		if (soonest == HWT_TICK_NEVER)
 			return false;
-		/* @soonest was too low if its bucket was emptied or entered: search again. */
+		/* If the bucket that set @soonest was emptied or entered later, search again. */
 		search->stale = hwt_top_update(buckets, word, &slot) != soonest;
 		search->cost += search->stale ? HWT_UPDATE_COST : 0;
 	}
@@ -356,8 +357,8 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_sear
  * @buckets: the buckets
  * @now:     the furthest tick to go to, below HWT_TICK_NEVER; the cursor does not go back
  *
- * The cursor does not move if timeouts are due or in @moving. For use after a long time in which
- * nothing was due: if the cursor is closer to the present tick, new timeouts go to lower levels.
+ * The cursor does not move if timeouts are due or in @moving. Used when nothing was due for long:
+ * the closer the cursor is to the present tick, the lower are the levels to which new timeouts go.
  */
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 {
@@ -469,8 +470,8 @@ void hwt_buckets_for_each(struct hwt_buckets *buckets,
 }
 
 /*
- * Allocate an array. If @gfp has __GFP_RETRY_MAYFAIL, kvmalloc_node() tries hard to get contiguous
- * pages: avoid it for a large array, unless @node is given, which __vmalloc_array() does not take.
+ * Allocate an array. For a large array, kvmalloc_node() would try hard to get contiguous pages if
+ * @gfp has __GFP_RETRY_MAYFAIL. So use __vmalloc_array(), which takes no @node, if none is given.
  */
 static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp, int node)
 {

@@ -119,7 +119,7 @@ void hwt_lockdep_sync(struct hwt_timeout *timeout)
 	lock_map_release(&timeout->lockdep_map);
 }
 
-/* Tell lockdep that the caller, which is in no callback of a shard, will wait for all of them. */
+/* Tell lockdep that the caller will wait for all callbacks of a shard, and is in none of them. */
 void hwt_lockdep_shard(struct hwt_shard *shard)
 {
 	lock_map_acquire(&shard->lockdep_map);
@@ -128,9 +128,9 @@ void hwt_lockdep_shard(struct hwt_shard *shard)
 
 /*
  * Take the lockdep maps for a call. The shard's map, which stands for all callbacks of the shard,
- * is taken on the shard's threads only. If a callback in hwt_cancel_sync() or hwt_shutdown_sync()
- * took this map, lockdep would assume that the caller of these functions waits for all callbacks of
- * the shard, and would report callbacks that take a lock which the caller holds.
+ * is taken on the shard's threads only. If a callback that hwt_cancel_sync() or hwt_shutdown_sync()
+ * runs took this map, lockdep would assume that the caller of these functions waits for all
+ * callbacks of the shard, and would report callbacks that take a lock which the caller holds.
  */
 static void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 			      struct hwt_call *call)
@@ -222,7 +222,7 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 	took = runner->stamp - call->began;
 	if (took > HWT_QUICK_NS * (sampled ? HWT_QUICK_CALLS : 1))
 		runner->quick = 0;
-	/* Up to a jiffy of a sampled call's time may belong to the untimed calls before it. */
+	/* A sampled time may include up to a jiffy of untimed calls: return it only if longer. */
 	return !sampled || took > TICK_NSEC ? took : 0;
 }
 
@@ -232,7 +232,7 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
  * hwt_call_begin() - prepare to call a client's function
  * @shard:   the shard; its lock is held, and is released
  * @runner:  the runner that calls
- * @timeout: the timeout, which is RUNNING, so it remains valid; for @clock_set, @clock_timeout
+ * @timeout: the timeout, which is RUNNING, and so valid; shard->clock_timeout for shard->clock_set
  * @fn:      the function that will be called, to be named in reports
  * @call:    filled in for hwt_call_end()
  */

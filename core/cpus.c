@@ -18,33 +18,37 @@
 #include "core/shard.h"
 #include "core/wheel.h"
 
-/* On a machine with more CPUs than this, a wheel has by default a shard per last-level cache. */
+/* Up to this many CPUs, the default is one shard; with more, one for each last-level cache. */
 #define HWT_CPUS_PER_SHARD	16
 
 /* Used as the cache of an offline CPU, whose cache is not known. */
 #define HWT_OFFLINE		U16_MAX
 
-/* Numbers of nodes, caches and CPUs. A cache is counted only if one of its CPUs is online. */
+/* Numbers of nodes, caches and CPUs. A cache without an online CPU counts only if it is first. */
 struct hwt_units {
 	unsigned int	nodes;
 	unsigned int	caches;
 	unsigned int	cpus;		/* online */
 };
 
-/* Return the place of a CPU, for sorting: its node, its cache and its number, in this order. */
+/* Return the place of a CPU: its node, cache and number, packed into one value to be sorted. */
 static u64 hwt_cpu_place(unsigned int cpu)
 {
-	/* An offline CPU's cache is not known: sort the CPU last, into its node's last cache. */
+	/* An offline CPU has no known cache: sort it last in its node, to join the last cache. */
 	u16 cache = cpu_online(cpu) ? hwt_cpu_cache(cpu) & (HWT_OFFLINE >> 1) : HWT_OFFLINE;
 	u16 node = cpu_to_node(cpu);
 
 	return (u64)node << 48 | (u64)cache << 32 | cpu;
 }
 
-/* Count the CPU if it is online, its node and cache if the previous place, @before, has others. */
+/*
+ * Add a place to the counts: its CPU, and its node and cache if they differ from those of @before,
+ * the place before it in the sorted array (NULL: it is the first one). The CPU and the cache count
+ * only if the CPU is online, but the first place always counts a cache, so that there is one.
+ */
 static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
 {
-	/* Use the state by which the places were sorted: cpu_online() may have changed since. */
+	/* Use the state stored in the place: cpu_online() may have changed after the sort. */
 	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
 
 	units->nodes += !before || (place ^ *before) >> 48;
@@ -76,8 +80,8 @@ static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 }
 
 /*
- * Return the default number of shards of a wheel: @wanted, the module's parameter "shards", or, if
- * it is 0, the number of last-level caches on a machine with more than 16 CPUs online, else 1.
+ * Return the default number of shards of a wheel: @wanted (the module's parameter "shards") or, if
+ * @wanted is 0, one for up to 16 CPUs online, and one for each last-level cache if there are more.
  */
 unsigned int __init hwt_shards_choose(unsigned int wanted)
 {
@@ -91,7 +95,7 @@ unsigned int __init hwt_shards_choose(unsigned int wanted)
 	return places ? min_t(unsigned int, all.caches, HWT_SHARDS_MAX) : 1;
 }
 
-/* Return an array with the number of each CPU's shard, which the caller frees, or NULL. */
+/* Return an array, which the caller frees, of the number of each CPU's shard; NULL: no memory. */
 u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 {
 	struct hwt_units all = { }, seen = { };
@@ -152,8 +156,8 @@ void hwt_shard_place(struct hwt_shard *shard, const u8 *map, const struct cpumas
 	if (cpus)
 		cpumask_copy(shard->affinity, cpus);
 	/*
-	 * @affinity is empty for a single shard without @cpus, and for a shard that has no CPUs or
-	 * isolated CPUs only. Then the threads may run anywhere.
+	 * Without @cpus, @affinity is empty if there is only one shard, or if the shard's CPUs are
+	 * all isolated, or if it has none. Then the threads may run anywhere.
 	 */
 	shard->pinned = !cpumask_empty(shard->affinity);
 }

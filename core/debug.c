@@ -2,10 +2,10 @@
 /*
  * Checks of clients, for the module parameter "debug" (docs/kernel.md lists them)
  *
- * To the kernel's debug objects, a timeout is active from its collection to the end of its hold. A
- * submission may be in NMI, where debug objects must not be called, and only under the shard's lock
- * can changes of the timeout be reported in order. With "debug", each submission wakes the engine,
- * which collects the timeout soon.
+ * To the kernel's debug objects, a timeout is active from its collection to the end of its hold. It
+ * is not active from its submission on: a submission may be in NMI, where debug objects must not be
+ * called, and is not under the shard's lock, which keeps the reports of changes in order. With
+ * "debug", each submission wakes the engine, which soon collects the timeout.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -67,7 +67,7 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout)
 #define HWT_TRACKED		0x68
 #define HWT_TRACKED_OBJECT	0x69
 
-/* Return false, with a report, if a timeout must not be initialised: it is held. Any context. */
+/* Return false, with a report, if a timeout is held: it must not be initialised. Any context. */
 bool __hwt_debug_init(const struct hwt_timeout *timeout)
 {
 	u8 tracked = READ_ONCE(timeout->tracked);
@@ -197,7 +197,7 @@ static void *hwt_debug_hint(void *addr)
 	return (void *)hwt_client_fn(timeout, timeout->ops->expire);
 }
 
-/* Make debug objects accept unknown timeouts: their initialisation is not reported to them. */
+/* Make debug objects accept timeouts unknown to them: hwt does not report initialisations. */
 static bool hwt_debug_is_static(void *addr)
 {
 	return true;
@@ -227,7 +227,7 @@ static const struct debug_obj_descr hwt_debug_descr = {
 
 static void hwt_debug_activate(struct hwt_timeout *timeout)
 {
-	/* Leave out the stack: timeouts there would need debug_object_init_on_stack(). */
+	/* Leave out timeouts on the stack: they would need debug_object_init_on_stack(). */
 	if (object_is_on_stack(timeout))
 		return;
 	WRITE_ONCE(timeout->tracked, HWT_TRACKED_OBJECT);

@@ -19,9 +19,9 @@
 static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
 
 /*
- * The workqueue for works that create directories. It is not hwt_wq: a client that waits for a
- * directory may hold a lock that a callback takes, and a work of hwt_wq may wait for this callback.
- * It has a rescuer, because works of a queue with a rescuer may create wheels.
+ * The workqueue for works that create directories. In hwt_wq, they could deadlock: a client that
+ * waits for such a work may hold a lock that a callback takes, and a work of hwt_wq may wait for
+ * the callback. This queue has a rescuer, as works of other queues with a rescuer may wait for it.
  */
 static struct workqueue_struct *hwt_debugfs_wq;
 
@@ -181,9 +181,9 @@ static void hwt_debugfs_work_fn(struct work_struct *work)
 }
 
 /*
- * Have a kworker create a directory by @create, and wait for it. A directory that the caller
- * creates would be charged to its memory cgroup: at the limit, the caller would wait, or be killed,
- * with the lock of the parent directory held, for which all others wait.
+ * Have a kworker create a directory by @create, and wait for it. If the caller created it, the
+ * memory would be charged to the caller's cgroup: at the limit, the caller would wait, or be
+ * killed, with the lock of the parent directory held, for which all other callers wait.
  */
 void hwt_debugfs_run(void (*create)(void *of), void *of)
 {

@@ -67,7 +67,7 @@ static u64 hwt_engine_now(const struct hwt_shard *shard)
 
 /* -- Collecting ---------------------------------------------------------- */
 
-/* Move a CPU's submissions to @fresh if that is empty. Return true if @fresh may have entries. */
+/* Move @cpu's submissions to @fresh of its inbox, if empty. Return true if it may have entries. */
 static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	__must_hold(&shard->lock)
 {
@@ -107,10 +107,7 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 
 	while (list_empty(&shard->intake)) {
 		next = shard->intake_cpu + 1;
-		/*
-		 * Only a holder of the shard's lock clears bytes. A byte that another CPU sets
-		 * during the search may be missed, as if it had been set after the search.
-		 */
+		/* A byte set during the search may be missed, as if set after the search. */
 		found = data_race(memchr_inv(active + next, 0, nr_cpu_ids - next) ?:
 				  memchr_inv(active, 0, nr_cpu_ids));
 		if (!found)
@@ -121,7 +118,10 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 	return list_first_entry(&shard->intake, struct hwt_inbox, intake);
 }
 
-/* Take an entry off the lists in @fresh, which take turns. If all are empty, unlink the inbox. */
+/*
+ * Remove and return an entry of the lists in @fresh of an inbox, which take turns. If all of them
+ * are empty, unlink the inbox from shard->intake, and return NULL.
+ */
 static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_inbox *inbox)
 	__must_hold(&shard->lock)
 {
@@ -143,16 +143,16 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_in
 }
 
 /*
- * The rest of hwt_link(): kick the engine if it sleeps beyond @tick, and set @past if the timeout
- * was scheduled for a passed tick. hwt does not store when it was scheduled, so its lateness counts
- * from @past_since, when such a timeout was last linked, and is never counted too long.
+ * The rest of hwt_link(): kick the engine if it sleeps beyond @tick. If the timeout was scheduled
+ * after @tick had passed, set timeout->past: its lateness then counts from shard->past_since, the
+ * time of linking, because hwt does not store when a timeout was scheduled.
  */
 static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick)
 	__must_hold(&shard->lock)
 {
 	bool past = tick < shard->intake_since;
 
-	/* The engine's own thread needs no kick: it looks at the buckets before it sleeps. */
+	/* Only other tasks kick the engine: its thread looks at the buckets before it sleeps. */
 	if (current != shard->thread && tick < (u64)atomic64_read(&shard->wake_tick)) {
 		hwt_engine_kick(shard);
 		/*
@@ -168,8 +168,8 @@ static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *
 }
 
 /*
- * Insert a timeout into the buckets. Kick the engine even if the call that scheduled the timeout
- * has kicked it: the engine may have gone back to sleep before the timeout was linked.
+ * Insert a timeout into the buckets. Kick the engine if it sleeps too long: after the kick by the
+ * call that scheduled the timeout, the engine may have gone back to sleep before this insertion.
  */
 static void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 state)
 	__must_hold(&shard->lock)
@@ -198,7 +198,7 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 		hwt_worker_wake(shard);
 	else if (current != shard->thread)
 		hwt_engine_kick(shard);
-	/* Wake hwt_wait(): the call left may be a ->release, for which it does not wait. */
+	/* Wake hwt_wait(): if only the ->release has yet to be called, it waits no longer. */
 	hwt_wake_timeout(shard, timeout);
 }
 
@@ -230,7 +230,7 @@ static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout
 		hwt_wake_timeout(shard, timeout);
 }
 
-/* Collect from @fresh, counting on from @n up to @max. Return the count. May drop the lock. */
+/* Collect from inbox->fresh; count on from @n up to @max. Return the count. May drop the lock. */
 static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox *inbox,
 				      unsigned int n, unsigned int max)
 	__must_hold(&shard->lock)
@@ -248,8 +248,8 @@ static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox 
 }
 
 /*
- * Collect up to @max submitted timeouts, and return their number. Put a timeout whose client is to
- * be called on shard->owed: no client is called here. Drops the shard's lock now and then.
+ * Collect up to @max submitted timeouts, and return their number. If a timeout's client must be
+ * called, only put the timeout on shard->owed. Drops the shard's lock now and then.
  */
 unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
@@ -273,9 +273,9 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 	for_each_possible_cpu(cpu) {
 		inbox = per_cpu_ptr(shard->inbox, cpu);
 		/*
-		 * Collect the entries in @fresh, take the lists into @fresh, and collect these
-		 * entries. Another context may take the lists while the lock is dropped, but only
-		 * once @fresh is empty: then @taken has changed, and the loop ends.
+		 * Collect the entries in inbox->fresh, take the lists into it, and collect these
+		 * entries. While the lock is dropped, another context may take the lists, but only
+		 * once inbox->fresh is empty. Then inbox->taken changes, which ends the loop.
 		 */
 		end = inbox->taken + 1;
 		while (time_before(inbox->taken, end) &&
@@ -290,7 +290,7 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 	}
 }
 
-/* Collect submissions of @cpu until @timeout is collected or not among them. May drop the lock. */
+/* Collect @cpu's submissions until @timeout, if it is one, is collected. May drop the lock. */
 void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 		       const struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -299,8 +299,8 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	unsigned long end = inbox->taken + 1;
 
 	/*
-	 * If @cpu has pushed the timeout, it is in @fresh, or gets there when the lists are next
-	 * taken, which raises @taken to @end. If it is not found by then, the caller tries again.
+	 * If @cpu has pushed the timeout, the timeout is in inbox->fresh now, or once the lists are
+	 * taken and inbox->taken is @end. If it is in neither batch, the caller tries again.
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
 	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu))
@@ -311,9 +311,9 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
  * hwt_end_hold() - end a timeout's hold and call its client, unless it was armed again
  * @shard:   the shard, whose lock is held, and is dropped around callbacks
  * @runner:  the runner that calls the client
- * @timeout: a timeout that is SUBMITTED and not RUNNING. Either it is on shard->owed, or the caller
- *           has set SUBMITTED under the shard's lock, and has not pushed the timeout. Or a mark
- *           (struct hwt_mark) on shard->owed, which is only taken off the list
+ * @timeout: a timeout that is SUBMITTED and not RUNNING: it is on shard->owed, or the caller has
+ *           set SUBMITTED under the shard's lock, and has not pushed the timeout. A mark (struct
+ *           hwt_mark) on shard->owed may be passed instead: it is only taken off the list
  *
  * The timeout may have been freed on return.
  */
@@ -377,7 +377,7 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 /*
  * Prepare the callback of a periodic timeout: count missed periods, and compute the next deadline.
  * @first: true if the timeout fires for the first time since it was scheduled; then copy the
- * arguments of the call that scheduled it from @set to @run.
+ * arguments of the call that scheduled it from periodic->set to periodic->run.
  */
 static void hwt_periodic_begin(struct hwt_shard *shard,
 			       struct hwt_timeout *timeout, bool first)
@@ -387,7 +387,7 @@ static void hwt_periodic_begin(struct hwt_shard *shard,
 	u64 now = hwt_clock_now(shard), missed = 0, next, period_ns;
 
 	if (first) {
-		/* A call that schedules may be changing @set: never divide by a period of 0. */
+		/* Another call may be changing periodic->set: never divide by a period of 0. */
 		period_ns = max_t(u64, atomic64_read(&periodic->set.period_ns), 1);
 		atomic64_set(&periodic->run.next_ns, atomic64_read(&periodic->set.first_ns));
 		atomic64_set(&periodic->run.period_ns, period_ns);
@@ -448,7 +448,7 @@ static struct hwt_change hwt_finish_change(struct hwt_shard *shard, struct hwt_t
  * @shard:   the shard, whose lock is held, and is dropped around callbacks
  * @runner:  the runner that has set RUNNING
  * @timeout: the timeout, which is RUNNING; its callback, if there was one, has returned
- * @notify:  if true, and the timeout was cancelled and has a ->cancelled, first call ->cancelled
+ * @notify:  if true, call a cancelled timeout's ->cancelled, if any, while RUNNING is still set
  *
  * The timeout may have been freed on return.
  */
@@ -495,10 +495,10 @@ u64 hwt_engine_tick(const struct hwt_shard *shard)
 
 /**
  * struct hwt_lateness - how late a callback has begun, as defined in docs/statistics.md
- * @ns:     the time from the timeout's deadline to the beginning of its callback; if two ticks or
- *          more, the time from the deadline or from @since of struct hwt_due, whichever is later
+ * @ns:     the time from the timeout's deadline to the beginning of its callback. If this is two
+ *          ticks or more, and @since of struct hwt_due is after the deadline, the time from @since
  * @late:   true if @ns is two ticks or more
- * @behind: true if @ns is more than HWT_BEHIND_TICKS ticks or, if shorter, a revolution of level 0
+ * @behind: true if @ns exceeds the shorter of HWT_BEHIND_TICKS ticks and a revolution of level 0
  */
 struct hwt_lateness {
 	u64	ns;
@@ -520,8 +520,8 @@ struct hwt_due {
 };
 
 /*
- * Return the time at which a call began, ns on the shard's clock. @offset, the @clock_offset before
- * the call, makes the result correct even if CLOCK_REALTIME was set during the call.
+ * Return the time at which a call began, ns on the shard's clock. @offset is shard->clock_offset
+ * from before the call: the result is correct even if CLOCK_REALTIME was set during the call.
  */
 static u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt_call *call,
 			  s64 offset)
@@ -604,7 +604,7 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 
 	runner->call = ++shard->calls;
 	hwt_call_begin(shard, runner, timeout, expire, &call);
-	/* The cached time may be before the deadline: do not trace the timeout as early. */
+	/* A cached call.began may be before the deadline: do not trace the timeout as early. */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(shard, timeout, hwt_client_fn(timeout, expire), due->tick,
 				       max(hwt_call_began(shard, &call, due->offset),
@@ -674,7 +674,7 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 
 	while (n < max && !list_empty(due) && !hwt_engine_halted(shard)) {
 		hwt_fire(shard, &shard->engine, hwt_engine_pick(shard, n & 1));
-		/* hwt_fire() keeps the lock if the timeout was cancelled or pushed back. */
+		/* Drop the lock now and then: hwt_fire() drops it only if the timeout fires. */
 		if (++n % HWT_STEP == 0)
 			hwt_runner_break(shard, &shard->engine);
 	}
@@ -685,8 +685,8 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 
 /*
  * Move the cursor forward after a long sleep, so that timeouts to be collected go to lower levels.
- * Leave it a revolution of level 0 behind the present tick: timeouts that came due in this
- * revolution then go to buckets first, and so fire in the order of ticks.
+ * Stop it a revolution of level 0 before the present tick: timeouts that came due in this
+ * revolution are then linked into buckets, not into the due list, and fire in the order of ticks.
  */
 static void hwt_engine_catch_up(struct hwt_shard *shard, u64 now)
 {
@@ -734,7 +734,7 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 	if (jump) {
 		hwt_count(&shard->clock_sets, 1);
 		if (shard->clock_set && !shard->stopping) {
-			/* No timeout fires now: hwt_clock_moved() is true until the store below. */
+			/* Nothing fires: hwt_clock_moved() is true until clock_offset is set. */
 			shard->engine.call = ++shard->calls;
 			hwt_call_begin(shard, &shard->engine, &shard->clock_timeout,
 				       shard->clock_set, &call);
@@ -749,12 +749,12 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 		if (now < shard->buckets.cursor)
 			hwt_buckets_rebase(&shard->buckets, now);
 	}
-	/* Always wake hwt_wheel_flush(): it may have seen a clock change that was undone since. */
+	/* Wake hwt_wheel_flush() even if @jump is 0: it may wait for a change that was undone. */
 	hwt_wake(shard, shard);
 	return jump;
 }
 
-/* End the holds of up to HWT_STEP timeouts on shard->owed. Return true if it has more to end. */
+/* End the holds of up to HWT_STEP timeouts on shard->owed. Return true if more holds are to end. */
 static bool hwt_engine_end_holds(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -792,7 +792,7 @@ bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 	return done;
 }
 
-/* Advance to @now; on the way, stop to fire due timeouts, up to @max. Return the number taken. */
+/* Advance to @now. On the way, take up to @max due timeouts, and fire them. Return their number. */
 static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned int max)
 	__must_hold(&shard->lock)
 {
@@ -800,7 +800,10 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	unsigned int n, served = 0;
 	bool done;
 
-	/* Advance first: timeouts that become due again and again must not hold up the cursor. */
+	/*
+	 * The loop below advances only while the due list is empty. Timeouts that become due again
+	 * and again may keep it from ever being empty, so advance here if any are due now.
+	 */
 	if (!list_empty(&buckets->due))
 		hwt_engine_advance(shard, now);
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !hwt_engine_halted(shard); n++) {
@@ -817,9 +820,9 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 }
 
 /*
- * Raise @intake_since (see struct hwt_shard) to the tick at which the engine was woken. During the
- * sleep, the submission of a timeout for a coming tick before wake_tick has woken the engine at
- * once. So a timeout with an earlier tick that is collected from now on was scheduled for the past.
+ * Raise @intake_since (see struct hwt_shard) to the tick at which the engine was woken. A timeout
+ * that was submitted in time for an earlier tick would have woken the engine earlier. So if a
+ * timeout with an earlier tick is collected from now on, its tick had passed when it was scheduled.
  */
 static void hwt_engine_intake_since(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -831,7 +834,7 @@ static void hwt_engine_intake_since(struct hwt_shard *shard)
 	shard->intake_since = max(shard->intake_since, hwt_ns_to_tick(shard, ns));
 }
 
-/* Collect a step of submissions. If none is left, set @intake_since to @now. Return the number. */
+/* Collect a step of submissions; return their number. If none is left, set intake_since to @now. */
 static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
 {
@@ -843,9 +846,9 @@ static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
 }
 
 /*
- * Advance and fire. Then end the holds of the timeouts on shard->owed in steps, and advance and
- * fire after each step. Both are bounded, because other contexts may add more work. Add the number
- * of entries collected to *@collected. Return the number of timeouts taken off the due list.
+ * Advance and fire. Then end the holds of the timeouts on shard->owed in steps; after each step,
+ * collect, advance and fire. Limit the holds and the firings: other contexts may add more of them.
+ * Add the number of timeouts collected to *@collected. Return the number taken off the due list.
  */
 static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned int *collected)
 	__must_hold(&shard->lock)
@@ -857,7 +860,7 @@ static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned i
 		hwt_runner_break(shard, &shard->engine);
 		if (served == HWT_FIRE_MAX)
 			continue;
-		/* Collect first: a timeout collected behind the cursor fires out of order. */
+		/* Collect before the cursor moves: timeouts linked behind it fire out of order. */
 		now = hwt_engine_tick(shard);
 		*collected += hwt_engine_collect(shard, now);
 		served += hwt_engine_serve(shard, now, HWT_FIRE_MAX - served);
@@ -880,8 +883,8 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	WRITE_ONCE(shard->kicked, false);
 	/*
 	 * Barrier pass.mb, pairs with kick.before in hwt_engine_kick() and state.pull in hwt_arm():
-	 * if a caller finds @kicked still set, and so does not kick, or if this pass has cleared
-	 * @kicked after the caller has set it, this pass finds the caller's submission or new tick.
+	 * this pass finds the submission or the new tick of each caller that has set @kicked before
+	 * it was cleared here, or that has found @kicked still set, and so has not kicked.
 	 */
 	smp_mb();
 
@@ -891,7 +894,10 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	jumped = hwt_engine_check_clock(shard);
 	now = hwt_engine_tick(shard);
 	hwt_engine_reclaim(shard);
-	/* If the clock was set, first collect timeouts, so that they fire in the order of ticks. */
+	/*
+	 * A jump of the clock may make timeouts due that are not collected yet. If ticks were
+	 * skipped now, these would fire out of order, so skip ticks only if there was no jump.
+	 */
 	if (!jumped)
 		hwt_engine_catch_up(shard, now);
 	hwt_engine_intake_since(shard);
@@ -924,7 +930,7 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	if (!list_empty(&shard->owed) || !list_empty(&shard->buckets.due)) {
 		if (!shard->nr_workers)
 			return 0;
-		/* A task that made a timeout due may have kicked the engine only: wake a worker. */
+		/* A task that made a timeout due may have kicked only the engine: wake a worker. */
 		hwt_worker_wake(shard);
 	}
 	tick = hwt_buckets_next_tick(&shard->buckets);
@@ -1012,7 +1018,7 @@ static void hwt_engine_wait(struct hwt_shard *shard, u64 tick)
 	u64 off_ns = hwt_off_cpu();
 	ktime_t expires = ns_to_ktime(tick * shard->tick_ns);
 
-	/* In @tick, @reclaim_at is rounded up, by up to an hour: wake up at the exact time. */
+	/* @tick has @reclaim_at rounded up to a tick, which may be long: use the exact time. */
 	if (reclaim_at)
 		expires = min(expires, ns_to_ktime(hwt_mono_to_clock(shard, reclaim_at)));
 	if (shard->wait == HWT_WAIT_BUSY)
@@ -1037,7 +1043,7 @@ static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 	 * Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
 	 * hwt_cancel_claim(): if a caller reads the new sleep_seq, and then sets SUBMITTED of a
 	 * timeout, any caller that moves or cancels the timeout after that finds wake_tick, @kicked
-	 * and @reclaim as the engine has written them before.
+	 * and @reclaim as the engine has written them before sleep_seq.
 	 */
 	smp_store_release(&shard->sleep_seq, shard->sleep_seq + 1);
 	/*
@@ -1077,8 +1083,8 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
  * wake_tick, because a caller that has compared its tick with wake_tick does not look again.
  *
  * sleep_seq is for a timeout that a caller has made SUBMITTED, but has not pushed. If another CPU
- * moves it to an earlier tick, that CPU wakes the engine in vain, as the timeout is on no list. The
- * caller that pushes the timeout then finds sleep_seq changed, and wakes the engine again.
+ * moves it to an earlier tick, and wakes the engine, the timeout is on no list: the engine sleeps
+ * again. The caller then pushes the timeout, finds sleep_seq changed, and wakes the engine again.
  */
 void hwt_engine_sleep(struct hwt_shard *shard)
 {

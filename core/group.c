@@ -4,7 +4,7 @@
  *
  * A walk calls a function for each member of a group. It drops the group's lock now and then, and
  * keeps its position by a mark, which is an entry of the list without a timeout. The walk ends at a
- * second mark, put at the end when the walk begins: members that join later do not prolong it.
+ * second mark, put at the list's end when the walk begins: members that join later are not visited.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -23,9 +23,8 @@
  * @member:  the membership, part of the caller's object
  * @timeout: the timeout, which is initialised, on any wheel, held or not
  *
- * Any context but NMI. A function that is walking through the group already does not see the
- * member. The hwt_group_*_sync() functions walk twice: the second walk sees members that join
- * during the first.
+ * Any context but NMI. A walk through the group that has begun already does not visit the member.
+ * Each hwt_group_*_sync() function walks twice: its second walk visits members that join before it.
  */
 void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
 		    struct hwt_timeout *timeout)
@@ -159,7 +158,7 @@ static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout
 	if (group->put)
 		group->put(timeout);
 	raw_spin_lock_irq(&group->lock);
-	/* In a callback of the member, @ret is -EDEADLK. The first walk has counted the cancel. */
+	/* In the member's callback, @ret is -EDEADLK: hwt_group_cancel() has counted the member. */
 	return ret > 0;
 }
 
@@ -195,7 +194,7 @@ EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
  * does. So this is sure to end, even if members are scheduled during the call. If the caller is in
  * a callback of a member, this member is shut down, but not waited for. If the group's @get returns
  * false for a member, the member's object is being freed, and the member is not waited for. A
- * module that has the ->release of such a member must call hwt_wheel_barrier() before it is
+ * module that contains the ->release of such a member must call hwt_wheel_barrier() before it is
  * unloaded.
  *
  * Return: the same as hwt_group_cancel_sync().

@@ -14,8 +14,8 @@ void hwt_engine_irq_work(struct irq_work *work)
 	struct hwt_shard *shard = container_of(work, struct hwt_shard, irq_work);
 
 	/*
-	 * Do not wake an engine in a callback, which may be sleeping: the engine reads @kicked
-	 * after the callback. @kicked was set before this read of current_timeout (kick.after).
+	 * Wake the engine only if it is in no callback: a wake-up might end a callback's sleep.
+	 * After a callback, the engine reads @kicked, which was set before this read (kick.after).
 	 */
 	if (!READ_ONCE(shard->engine.current_timeout))
 		wake_up_process(shard->thread);
@@ -26,8 +26,8 @@ void hwt_engine_kick(struct hwt_shard *shard)
 {
 	/*
 	 * Barrier kick.before, pairs with pass.mb in hwt_engine_pass(): if this CPU finds @kicked
-	 * set by an earlier kick, the engine has yet to clear it, and the pass that does so finds
-	 * what the caller has changed (a push, shard->reclaim, an entry of shard->owed).
+	 * set by an earlier kick, the pass that clears @kicked finds what the caller has changed
+	 * before this kick (a push, shard->reclaim, an entry of shard->owed).
 	 */
 	smp_mb();
 	if (hwt_engine_kicked(shard))
@@ -46,7 +46,7 @@ void hwt_engine_kick(struct hwt_shard *shard)
 		 * In NMI or with interrupts off, the caller may hold a lock of the scheduler: let
 		 * an interrupt wake the engine. Barrier kick.irq, pairs with kernel.irq_work in
 		 * irq_work_run(): if the work is pending already, irq_work_queue() does nothing,
-		 * but hwt_engine_irq_work() has yet to look at the engine, after @kicked was set.
+		 * but hwt_engine_irq_work() looks at the engine later, after @kicked was set.
 		 */
 		if (in_nmi() || irqs_disabled())
 			irq_work_queue(&shard->irq_work);

@@ -36,10 +36,10 @@ const struct hwt_timeout_ops hwt_handle_ops = {
  * @gfp:      the flags of the allocation
  *
  * Any context that @gfp allows, but not NMI; on PREEMPT_RT, with preemption and interrupts on (as
- * for kfree()). For timeouts that are armed once, and then at most cancelled (hwt_cancel() of
- * &hwt_handle.timeout) or waited for (hwt_wait()). To schedule such a timeout again, first call
- * hwt_handle_get(), to get a reference for the new hold. If the schedule then returns an error or
- * HWT_WAS_HELD, no new hold has begun: call hwt_handle_put().
+ * for kfree()). This is for timeouts that are scheduled once, and then at most cancelled (by
+ * hwt_cancel() of &hwt_handle.timeout) or waited for (hwt_wait()). To schedule such a timeout
+ * again, first call hwt_handle_get(), to get a reference for the new hold. If the schedule call
+ * returns an error or HWT_WAS_HELD, no new hold has begun: call hwt_handle_put().
  *
  * Return: a handle with a reference that the caller puts by hwt_handle_put(); or ERR_PTR: -ENOMEM,
  * -EINVAL if @fn is NULL, or an error of hwt_schedule().
@@ -76,8 +76,8 @@ EXPORT_SYMBOL_GPL(hwt_new_timeout);
  * hwt_handle_put() - drop a reference
  * @handle: the handle; the caller has a reference from hwt_new_timeout() or hwt_handle_get()
  *
- * Any context but NMI; on PREEMPT_RT, with preemption and interrupts on (as for kfree()). If the
- * timeout is pending, it still fires, unless the caller has cancelled it before.
+ * Any context but NMI; on PREEMPT_RT, with preemption and interrupts on (as for kfree()). This
+ * does not cancel the timeout: if it is pending, it still fires.
  */
 void hwt_handle_put(struct hwt_handle *handle)
 {

@@ -67,7 +67,7 @@ void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct mod
 	mutex_unlock(&hwt_wheels_lock);
 }
 
-/* Remove a wheel after its stop. Before, the handlers of system events must find the wheel. */
+/* Remove a stopped wheel from the list. Until its stop, handlers of system events must find it. */
 void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
 	mutex_lock(&hwt_wheels_lock);
@@ -231,7 +231,7 @@ struct hwt_wheel *hwt_shared_add(struct hwt_wheel *created, const struct hwt_whe
 	return wheel;
 }
 
-/* Put a reference of @owner. Return 1 if it was the wheel's last one, -EINVAL if there is none. */
+/* Put a reference of @owner. Return 1 if it was the wheel's last, -EINVAL if @owner has none. */
 int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner)
 {
 	int ret = -EINVAL;
@@ -313,7 +313,7 @@ bool hwt_shard_exists(const struct hwt_shard *shard)
 
 /*
  * Kick the engines of all wheels on CLOCK_REALTIME, because this clock was set. An engine that
- * sleeps until a date would notice the change only then: too late if the clock was set back.
+ * sleeps until a date would notice only at this date: too late if the clock was set back.
  */
 static void hwt_clock_irq_work(struct irq_work *work)
 {
@@ -359,7 +359,7 @@ static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, 
 
 static struct notifier_block hwt_clock_notifier = { .notifier_call = hwt_clock_event };
 
-/* Pin the threads of the CPU's shards: they ran anywhere while a shard had no CPU online. */
+/* Pin the threads of the CPU's shards: they may run elsewhere while no CPU of theirs is online. */
 static int hwt_cpu_online(unsigned int cpu)
 {
 	struct hwt_wheel *wheel;
@@ -401,7 +401,7 @@ err_notifier:
 	return ret;
 }
 
-/* No wheel is left: the module's exit has destroyed hwt_system_wheel, others keep hwt loaded. */
+/* No wheel is left: hwt_system_wheel was destroyed, and any other would keep hwt loaded. */
 void hwt_registry_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);

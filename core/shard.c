@@ -49,7 +49,7 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	shard->clock_set_arg = params->clock_set_arg;
 	shard->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
 	ratelimit_state_init(&shard->slow_limit, 600 * HZ, 8);
-	/* Let only ratelimit_state_exit(), never called, log how many messages were suppressed. */
+	/* Without this flag, the kernel would also log how many messages were suppressed. */
 	ratelimit_set_flags(&shard->slow_limit, RATELIMIT_MSG_ON_RELEASE);
 	hwt_timeout_init(&shard->clock_timeout, NULL, NULL);
 	/* The engine counts as asleep until its first pass: a schedule for any tick kicks it. */

@@ -24,8 +24,8 @@
 #include "core/buckets.h"
 
 /*
- * Number of timeouts that are handled at a time. Then the shard's lock is dropped for a moment, so
- * that other contexts get it.
+ * Number of timeouts that are handled before the shard's lock is dropped for a moment, so that
+ * other contexts get it.
  */
 #define HWT_STEP		128
 /* Maximum number of submissions that a pass collects at once, before it fires due timeouts. */
@@ -236,7 +236,7 @@ struct hwt_shard {
 	u64			set_since;
 	struct list_head	runners;	/* list of struct hwt_runner */
 	unsigned int		waiters;	/* number of tasks in hwt_wait_until() */
-	unsigned int		callers;	/* calls after hwt_shard_enter(), before _leave() */
+	unsigned int		callers;	/* calls between hwt_shard_enter() and _leave() */
 	bool			stopped;	/* a stop is complete; also read without the lock */
 	bool			stopping;	/* a stop has begun: the threads serve no timeout */
 	/*

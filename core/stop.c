@@ -16,7 +16,10 @@
 #include "core/trace.h"
 #include "core/wait.h"
 
-/* Take a timeout off the due list. Return true if it was armed, and so has been handed back. */
+/*
+ * Take a timeout off the due list. If it is armed, hand it back: call @fn or, if @fn is NULL,
+ * ->cancelled. Return true if it was handed back.
+ */
 static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
@@ -53,7 +56,7 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 	return true;
 }
 
-/* Empty a shard: call @fn or, if it is NULL, ->cancelled for armed timeouts. Return how many. */
+/* Empty a shard: end all holds, and hand back all armed timeouts. Return the number handed back. */
 static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 		      hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)

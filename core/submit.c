@@ -4,8 +4,8 @@
  *
  * The caller that sets SUBMITTED of a timeout (core/state.h) pushes the timeout on a submission
  * list of its CPU. After that, the timeout may fire and be freed, so the caller does not access it.
- * A stop waits for the RCU read-side sections of calls. They disable preemption, because a CPU that
- * finds SUBMITTED, @kicked or @reclaim set relies on the CPU that has set it to go on at once.
+ * A stop waits for the RCU read-side sections of callers. The sections disable preemption: a CPU
+ * that finds SUBMITTED, @kicked or @reclaim set relies on the CPU that has set it to go on at once.
  */
 #include <linux/export.h>
 #include <linux/hardirq.h>
@@ -34,9 +34,10 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
 /*
  * Push a timeout, for which the caller has set SUBMITTED, on a submission list of this CPU. The
  * byte shard->active[cpu] tells the engine that this CPU's lists may have entries. Test the byte
- * even if the list was not empty: an interrupted push may not have set it yet. The caller must read
- * wake_tick and sleep_seq after the byte was set. If the byte was set already, llist_add(), a full
- * barrier, ensures that, or push.active in an interrupt that came since.
+ * even if the list was not empty: an interrupted push may not have set it yet. The store to the
+ * byte must come before the caller's reads of wake_tick and sleep_seq. A full barrier is always
+ * between them: llist_add() if the byte was set before it; else push.active, in this call or in an
+ * interrupt that has set the byte after llist_add().
  */
 static __always_inline void hwt_push(struct hwt_shard *shard,
 				     struct hwt_timeout *timeout)
@@ -49,7 +50,7 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
 	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): the CPU that takes the
 	 * entry sees what was written before the push. If this CPU then finds its byte or
-	 * shard->reclaim set, the entry is taken after that is cleared. If the last collection
+	 * shard->reclaim set, the entry is taken after that flag is cleared. If the last collection
 	 * before a sleep misses the entry, this CPU finds wake_tick and sleep_seq of that sleep.
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
@@ -116,7 +117,7 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 		return held | HWT_WAS_PENDING;
 	}
 	this_cpu_inc(inbox->scheduled);
-	/* If an interrupt has counted since, a kick is left out or made twice: no harm is done. */
+	/* If an interrupt counts before this read, a kick is left out or made twice: no harm. */
 	if (unlikely(!(raw_cpu_read(inbox->scheduled) & (HWT_BACKLOG - 1))))
 		hwt_engine_kick(shard);
 	return held;
@@ -124,7 +125,7 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 
 /*
  * Hand a SUBMITTED timeout to the engine. If @action is HWT_SUBMIT, this call has set SUBMITTED,
- * and @seq is sleep_seq before that. Not inlined: a call that defers a timeout does not come here.
+ * and @seq is sleep_seq before that. Not inlined, as moves to a later tick do not come here.
  */
 static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				u64 tick, enum hwt_action action, unsigned int seq)
@@ -141,7 +142,7 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 		hwt_engine_kick(shard);
 }
 
-/* Arm a timeout, under rcu_read_lock_sched(). Inlined: most callers have constant @flags. */
+/* Arm a timeout, under rcu_read_lock_sched(). Inlined, as most callers have constant @flags. */
 static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
 {
@@ -153,8 +154,8 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	if (flags & HWT_SCHEDULE_EARLIER) {
 		/*
 		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
-		 * sees what the caller wrote before, or the state read here says that the timeout
-		 * has fired. If the state remains as it is, no compare-and-swap orders this.
+		 * sees what the caller wrote before this call, or the state read below says that
+		 * the timeout has fired. If the state does not change, no cmpxchg orders this.
 		 */
 		smp_mb();
 	}
@@ -174,8 +175,8 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 		if (unlikely(change.action >= HWT_UNCHANGED))
 			return hwt_schedule_refused(change.action, old);
 		/*
-		 * Another CPU may move the timeout to an earlier tick, and wake the engine, before
-		 * the push. If the engine then sleeps again, hwt_submit() finds sleep_seq changed.
+		 * Before the push, another CPU may move the timeout to an earlier tick and wake the
+		 * engine. If the engine then sleeps again, hwt_submit() finds sleep_seq changed.
 		 */
 		if (change.action == HWT_SUBMIT)
 			seq = READ_ONCE(shard->sleep_seq);
@@ -187,7 +188,7 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	return was;
 }
 
-/* Arm a timeout. If it is not pending, count it first: the count must not exceed max_pending. */
+/* Arm a timeout. If it is not pending, count it before: the count must not exceed max_pending. */
 static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				    u64 tick, unsigned int flags)
 {
@@ -197,7 +198,7 @@ static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout 
 	if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
 		return ret;
 	if (!hwt_pending_get(shard)) {
-		/* If another CPU has armed the timeout meanwhile, the timeout can be moved. */
+		/* A timeout that another CPU has armed meanwhile is counted already: move it. */
 		ret = hwt_arm(shard, timeout, tick, flags | HWT_SCHEDULE_PENDING);
 		if (ret != -ENOENT)
 			return ret;
@@ -308,8 +309,7 @@ EXPORT_SYMBOL_GPL(hwt_schedule);
  * @deadline_ns: deadline on the wheel's clock, ns. If it has passed, the timeout fires at the
  *               engine's next pass. If it is 2^63 or more, the timeout never fires.
  *
- * Any context. Reads no clock, so it is cheaper than hwt_schedule() for a caller that knows the
- * time.
+ * Any context. Reads no clock, so it is cheaper than hwt_schedule() if the caller knows the time.
  *
  * Return: the same as hwt_schedule().
  */
@@ -323,8 +323,7 @@ EXPORT_SYMBOL_GPL(hwt_schedule_at);
  * hwt_schedule_flags() - fire after a delay or at a deadline, under conditions
  * @timeout:  the timeout
  * @time_ns:  delay from now, ns; with HWT_SCHEDULE_AT, deadline on the wheel's clock, ns
- * @slack_ns: how much later than @time_ns the timeout may fire, ns. Timeouts with slack share
- *            wake-ups.
+ * @slack_ns: how much later the timeout may fire, ns. Timeouts with slack share wake-ups.
  * @flags:    HWT_SCHEDULE_AT, HWT_SCHEDULE_EARLIER, HWT_SCHEDULE_PENDING and
  *            HWT_SCHEDULE_UNLESS_PENDING, ored
  *
@@ -351,8 +350,7 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
  * hwt_schedule_periodic_at() - fire at a time, and again each period
  * @periodic:  the periodic timeout; if it is pending, it starts anew
  * @first_ns:  the first deadline, on the wheel's clock, ns
- * @period_ns: the period, ns; not 0. With HWT_MODE_FIXED_RATE, a period shorter than a tick causes
- *             overruns.
+ * @period_ns: the period, ns; not 0. At a fixed rate, a period shorter than a tick causes overruns.
  * @mode:      HWT_MODE_FIXED_RATE: the next deadline is one period after the previous deadline.
  *             If further deadlines have passed when the timeout fires, they are skipped and counted
  *             as overruns, as timerfd does: no burst of callbacks makes up for them.
@@ -361,7 +359,7 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
  *
  * Any context. The caller serializes calls that schedule the same timeout as periodic. Cancels, and
  * calls that schedule it as a one-shot, may run concurrently. If an earlier call has scheduled the
- * timeout, and it fires during this call, this firing may use a mixture of the times of both calls.
+ * timeout, and it fires during this call, that firing may mix the arguments of the two calls.
  *
  * Return: the same as hwt_schedule(); also -EINVAL for a period of 0 or an unknown mode.
  */
@@ -374,7 +372,7 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 
 	if (!period_ns || (mode != HWT_MODE_FIXED_RATE && mode != HWT_MODE_FIXED_DELAY))
 		return -EINVAL;
-	/* Until the state changes, a firing may use a mixture of times: keep that time short. */
+	/* A firing in this section may mix the arguments of two calls: keep the section short. */
 	preempt_disable();
 	old_first_ns = atomic64_read(&periodic->set.first_ns);
 	old_period_ns = atomic64_read(&periodic->set.period_ns);
@@ -398,16 +396,14 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic_at);
  * hwt_schedule_periodic() - fire after a delay, and again each period
  * @periodic:  the periodic timeout; if it is pending, it starts anew
  * @delay_ns:  delay from now to the first deadline, ns
- * @period_ns: the period, ns; not 0. With HWT_MODE_FIXED_RATE, a period shorter than a tick causes
- *             overruns.
+ * @period_ns: the period, ns; not 0. At a fixed rate, a period shorter than a tick causes overruns.
  * @mode:      HWT_MODE_FIXED_RATE: the next deadline is one period after the previous deadline.
  *             If further deadlines have passed when the timeout fires, they are skipped and counted
  *             as overruns, as timerfd does: no burst of callbacks makes up for them.
  *             HWT_MODE_FIXED_DELAY: the next deadline is one period after the callback has
  *             returned.
  *
- * Any context. The caller serializes calls that schedule the same timeout as periodic, as for
- * hwt_schedule_periodic_at().
+ * Any context. The caller serializes calls that schedule the same timeout as periodic.
  *
  * Return: the same as hwt_schedule_periodic_at().
  */
@@ -509,8 +505,7 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
  * hwt_cancel() - keep a timeout from firing
  * @timeout: the timeout
  *
- * Any context. A callback that is executing goes on, but a periodic timeout is not armed again
- * after it.
+ * Any context. A callback that is executing goes on, but a periodic timeout is not armed again.
  *
  * Return: true if the timeout was pending. It will not fire unless it is scheduled again, but it is
  * still held for a while. False if it was not pending: nothing has changed.
@@ -553,7 +548,7 @@ EXPORT_SYMBOL_GPL(hwt_try_cancel);
  *
  * Any context. Undoes a shutdown, as enable_work() undoes disable_work(). Unlike
  * hwt_timeout_init(), this is safe while other CPUs try to schedule the timeout: an attempt that
- * comes before the reopening takes effect fails with -ESHUTDOWN.
+ * comes too early fails with -ESHUTDOWN.
  */
 void hwt_reopen(struct hwt_timeout *timeout)
 {
@@ -598,8 +593,8 @@ EXPORT_SYMBOL_GPL(__hwt_timeout_init);
  * the present CPU, even if it was on another shard of the same wheel.
  *
  * When hwt_held() returns false, the ->release of the last hold may not have begun yet. So if the
- * timeout has a ->release, first call hwt_cancel_sync() or hwt_shutdown_sync(), which wait until
- * the ->release has returned. After the timeout was moved, these functions do not wait any more for
+ * timeout has a ->release, call hwt_cancel_sync() or hwt_shutdown_sync() before this function: they
+ * wait until the ->release has returned. After the timeout was moved, they do not wait any more for
  * a ->release on the old wheel. The module parameter "debug" reports a move that comes too early.
  */
 void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)

@@ -29,7 +29,7 @@
 
 /* -- Runners ------------------------------------------------------------- */
 
-/* A ->release may have freed its timeout, and another timeout may now be at the same address. */
+/* A ->release may have freed its timeout, and @timeout may be a new one at that address. */
 static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
 	return runner->current_timeout == timeout &&
@@ -41,7 +41,7 @@ static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_tim
 {
 	struct hwt_runner *runner;
 
-	/* Only a ->release executes while RUNNING is clear: without one, RUNNING alone tells. */
+	/* Without a ->release, RUNNING tells: only a ->release executes while RUNNING is clear. */
 	if (!timeout->ops->release)
 		return hwt_running(timeout);
 	list_for_each_entry(runner, &shard->runners, entry)
@@ -85,7 +85,7 @@ void hwt_runner_enter(struct hwt_shard *shard, struct hwt_runner *runner)
 	list_add_tail(&runner->entry, &shard->runners);
 }
 
-/* Release the lock; after that, the shard may be freed. First wake hwt_wait_unused(). */
+/* Wake hwt_wait_unused(), and release the lock. After that, the shard may be freed. */
 static void hwt_unlock_last(struct hwt_shard *shard)
 	__releases(&shard->lock)
 {
@@ -299,7 +299,7 @@ static bool hwt_wait_over(const struct hwt_timeout *timeout, u64 state)
 {
 	if (state & (HWT_F_PENDING | HWT_F_RUNNING))
 		return false;
-	/* If a timeout was cancelled and is SUBMITTED, its ->cancelled has not been called yet. */
+	/* While a cancelled timeout is SUBMITTED, its ->cancelled, if any, has yet to be called. */
 	return !(state & HWT_F_SUBMITTED) || !(state & HWT_F_CANCELLED) ||
 	       !timeout->ops->cancelled;
 }
@@ -356,12 +356,12 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 			break;
 		now = ktime_get_ns();
 		/*
-		 * The collection of the timeout wakes this task, unless the engine waits in a
-		 * callback, too, or has collected the timeout already: then look every reclaim_ms.
+		 * If this task is in a callback, the engine may wait in one, too. Then, or once
+		 * the timeout is collected, no collection wakes this task: look every reclaim_ms.
 		 */
 		look_ns = inside || timeout->owed ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
-		/* Only a stop serves timeouts once it has begun, but it waits for this callback. */
+		/* Once a stop begins, only it serves timeouts, but it waits for this callback. */
 		stopping = inside && shard->stopping;
 		if (hwt_wait_deadlocks(shard))
 			ret = -EDEADLK;
@@ -393,7 +393,7 @@ static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	hwt_wait_callbacks(shard, mark->call);
 }
 
-/* Collect; wait until ->cancelled and ->release of all timeouts on shard->owed have returned. */
+/* Collect. Wait until ->cancelled and ->release of all timeouts on shard->owed have returned. */
 static void hwt_owed_wait(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -426,12 +426,12 @@ int hwt_shard_flush(struct hwt_shard *shard)
 
 	hwt_lockdep_shard(shard);
 	spin_lock(&shard->lock);
-	/* Collect, and wait for runners: they link timeouts that are RUNNING or on shard->owed. */
+	/* Collect. Wait for runners: they link timeouts armed while RUNNING or on shard->owed. */
 	if (!shard->stopping)
 		hwt_owed_wait(shard);
 	while (!shard->stopping) {
 		if (hwt_clock_moved(shard)) {
-			/* The clock was set: the engine must first sort the timeouts anew. */
+			/* The clock was set: wait until the engine has sorted the timeouts anew. */
 			hwt_engine_kick(shard);
 			hwt_wait_for(shard, shard);
 		} else if (hwt_engine_advance(shard, hwt_engine_tick(shard))) {

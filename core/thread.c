@@ -36,7 +36,7 @@ static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
 	int ret = -EBUSY;
 
-	/* Do not undo the move of a thread by a stop. A later stop repeats its move. */
+	/* Do not undo the move by a stop. A stop that begins after this check repeats its move. */
 	if (hwt_thread_ends(shard))
 		return;
 	if (cpus_read_trylock()) {
@@ -45,8 +45,8 @@ static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 	}
 	spin_lock(&shard->lock);
 	/*
-	 * If all of the shard's CPUs are offline, @ret is another error than -EBUSY:
-	 * hwt_cpu_online() pins the thread when one of these CPUs comes online.
+	 * After -EBUSY (CPU hotplug is in progress), the engine pins the thread later. After any
+	 * other error, all CPUs of the shard are offline: hwt_cpu_online() pins the thread.
 	 */
 	WRITE_ONCE(runner->unpinned, ret);
 	if (ret == -EBUSY)
@@ -114,8 +114,8 @@ static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 
 /*
  * Sleep while the system is frozen. try_to_freeze() would return only after the thaw, so a stop
- * could not end the thread. Each sleep lasts a jiffy: since Linux 6.7, the thaw wakes the thread
- * only if a wake-up, here the end of the jiffy, came while the thread was frozen.
+ * could not end the thread. Sleep a jiffy at a time: since Linux 6.7, the thaw wakes a thread only
+ * if a wake-up came while the thread was frozen, and the end of the jiffy is such a wake-up.
  */
 static void hwt_thread_freeze(const struct hwt_shard *shard)
 {
@@ -174,7 +174,7 @@ static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 	if (list_empty(due)) {
 		due = NULL;
 	} else if (hwt_clock_moved(shard)) {
-		/* The clock was set, so they may not be due any more: leave them to the engine. */
+		/* The clock was set: the engine finds out which timeouts are still due. */
 		hwt_engine_kick(shard);
 		due = NULL;
 	}
@@ -226,7 +226,7 @@ static int hwt_worker_thread(void *arg)
 	spin_lock(&shard->lock);
 	while (!hwt_thread_ends(shard)) {
 		if (unlikely(hwt_frozen(shard))) {
-			/* Freeze outside of the idle list, to look for work after the thaw. */
+			/* Stay off the idle list while frozen, and look for work after the thaw. */
 			spin_unlock(&shard->lock);
 			hwt_thread_freeze(shard);
 			worker->runner.stamp = 0;
@@ -234,7 +234,7 @@ static int hwt_worker_thread(void *arg)
 		} else if (!hwt_worker_serve(shard, worker)) {
 			hwt_worker_wait(shard, worker);
 		} else if (++n % HWT_STEP == 0) {
-			/* hwt_worker_serve() drops the lock only to call a client's function. */
+			/* Drop the lock: hwt_worker_serve() does so only to call a client. */
 			hwt_runner_break(shard, &worker->runner);
 		}
 	}
@@ -402,7 +402,7 @@ void hwt_threads_pin(struct hwt_shard *shard)
 	/* If the threads are to end, a stop has moved them to another CPU: leave them there. */
 	if (hwt_thread_ends(shard))
 		return;
-	/* Clear the flag first: a thread that cannot pin itself from now on sets it again. */
+	/* Clear the flag before pinning: a thread that then fails to pin itself sets it again. */
 	spin_lock(&shard->lock);
 	WRITE_ONCE(shard->repin_needed, false);
 	spin_unlock(&shard->lock);
@@ -429,9 +429,9 @@ static void hwt_attach_work(struct work_struct *work)
 
 	for (shard = attach->wheel->first_shard; shard; shard = shard->next) {
 		/*
-		 * Wait for the engine's first pass: until then, the thread may pin itself or set
-		 * @unpinned, which would undo the move below. Limit the wait: a real-time task that
-		 * never sleeps may keep the thread from running.
+		 * Wait for the engine's first pass: until then, the thread may pin itself, or set
+		 * engine.unpinned to be pinned later. Either would undo the move to the CPUs of the
+		 * cpuset below. Limit the wait: a real-time task may keep the thread from running.
 		 */
 		for (n = 0; shard->pinned && !READ_ONCE(shard->passes) && n < 1000; n++)
 			usleep_range(50, 100);

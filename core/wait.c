@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waits for a change of a shard, under its lock, and the wake-ups for them
+ * Waiting for a change of a shard, under its lock, and waking the tasks that wait
  */
 #include <linux/hrtimer.h>
 #include <linux/sched.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Waits for a change of a shard, under its lock, and the wake-ups for them
+ * Waiting for a change of a shard, under its lock, and waking the tasks that wait
  */
 #ifndef _HWT_CORE_WAIT_H
 #define _HWT_CORE_WAIT_H
@@ -50,10 +50,7 @@ static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout 
 	__hwt_wake(shard, &timeout->link);
 }
 
-/*
- * The @ops of each mark (struct hwt_mark), and of no timeout: by them, hwt_is_mark()
- * tells a mark from a timeout.
- */
+/* The @ops of all marks (struct hwt_mark), but of no timeout: hwt_is_mark() tests for them. */
 extern const struct hwt_timeout_ops hwt_mark_ops;
 
 static inline bool hwt_is_mark(const struct hwt_timeout *timeout)

@@ -23,8 +23,8 @@ struct hwt_shard;
 #define HWT_CREATOR_MAX		48
 
 /*
- * A wheel: the data that its shards have in common. What is read each time that a timeout is armed
- * is also copied into each shard, so that arming does not access this structure.
+ * A wheel: the data that its shards have in common. The parameters needed to arm a timeout are in
+ * each shard instead, so that arming does not access this structure, except @nr_pending.
  */
 struct hwt_wheel {
 	/* Constant once created. */
@@ -47,10 +47,10 @@ struct hwt_wheel {
 	 */
 	struct list_head	entry;		/* node in hwt_wheels; also read under RCU */
 	u64			number;		/* wheels are numbered in the order of creation */
-	struct dentry		*debugfs;	/* written before the creator's call returns */
+	struct dentry		*debugfs;	/* set before the call that creates it returns */
 	bool			is_shared;
 	unsigned int		users;		/* references; also read without the lock */
-	struct list_head	shares;		/* references by module; @users is their sum */
+	struct list_head	shares;		/* shared wheel: list of struct hwt_share */
 	struct work_struct	free_work;
 	char			name[HWT_NAME_MAX];
 	char			creator[HWT_CREATOR_MAX];

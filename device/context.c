@@ -183,15 +183,15 @@ u64 hwt_context_stop(struct hwt_context *ctx)
 	xa_unlock(&ctx->entries);
 	stopped = hwt_context_walk(ctx, hwt_entry_stop);
 	/*
-	 * Set @stopped under the lock: a task that removes the last event afterwards then sees
-	 * @stopped, and wakes the waiting tasks (hwt_event_wake_end()).
+	 * Set ctx->stopped under the lock: a task that removes the last event afterwards then sees
+	 * ctx->stopped set, and wakes the waiting tasks (hwt_event_wake_end()).
 	 */
 	xa_lock(&ctx->entries);
 	/*
 	 * Barrier stop.stopped, pairs with poll.stopped in hwt_poll() and read.stopped in
-	 * hwt_read_iter() and hwt_rings_enough(): a task that sees @stopped finds all events.
-	 * WRITE_ONCE() would do: the events were added under entries.xa_lock, which this task has
-	 * taken since. The release marks the pair.
+	 * hwt_read_iter() and hwt_rings_enough(): a task that sees ctx->stopped set finds all
+	 * events. WRITE_ONCE() would do: all events were added in earlier critical sections of
+	 * entries.xa_lock, which this task holds. The release marks the pair.
 	 */
 	smp_store_release(&ctx->stopped, true);
 	if (ctx->rings)
@@ -261,8 +261,8 @@ void hwt_context_close(struct hwt_context *ctx)
 	hwt_show_remove(ctx);
 	hwt_context_walk(ctx, hwt_context_cancel_one);
 	/*
-	 * rhashtable_destroy() waits, and a wheel's thread, which may put the last reference to the
-	 * context, must not wait: so do this here, not in hwt_context_put().
+	 * rhashtable_destroy() waits, which a wheel's thread must not do. So call it here, and not
+	 * in hwt_context_put(), which a wheel's thread may call.
 	 */
 	if (ctx->keyed)
 		rhashtable_destroy(&ctx->keys);

@@ -41,7 +41,7 @@ void hwt_entry_put(struct hwt_entry *entry)
 
 /* -- Time ---------------------------------------------------------------- */
 
-/* Return the time of the tick for which an entry is armed or, if it is not armed, was last. */
+/* Return the time of the tick for which an entry is armed or, if not armed, was armed last. */
 static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 {
 	u64 tick = hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT;
@@ -50,9 +50,10 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 }
 
 /*
- * Return the deadline for which an entry is armed or, if not armed, was armed last. Called with
- * entries.xa_lock held. A periodic timeout is not armed while its callback executes: return the
- * deadline of this firing until hwt_entry_fire() has stored it in @due_ns, then the next deadline.
+ * Return the deadline for which an entry is armed or, if not armed, was armed last. While the
+ * callback of a periodic timeout executes, the timeout is not armed: before hwt_entry_fire() stores
+ * the deadline of this firing in entry->due_ns, return that deadline; afterwards, return the next
+ * deadline. Called with entries.xa_lock held.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
@@ -115,7 +116,7 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	return entry && entry->id == id ? entry : NULL;
 }
 
-/* Allocate at most as many entries as were handed out, so that at most half stay unused. */
+/* Allocate at most as many entries as were handed out so far: at most half of all stay unused. */
 static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
 {
 	u32 n = min3(prealloc->ahead, prealloc->taken, (u32)HWT_PREALLOC_MAX);
@@ -195,7 +196,7 @@ static int hwt_entry_charge(struct hwt_context *ctx)
 
 /*
  * Charge an entry, and give it a slot of the table. entries.xa_lock may be dropped meanwhile to
- * allocate memory. After an error, the caller puts the entry, which ends its charge to the user.
+ * allocate memory. After an error, the caller puts the entry; this ends the charge to the user.
  */
 static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
@@ -213,7 +214,7 @@ static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u
 	return ret;
 }
 
-/* Complete an insertion. Set @fixed: HWT_IOC_SETUP must not change the wheel or keys any more. */
+/* Complete an insertion. With ctx->fixed set, HWT_IOC_SETUP can no longer change wheel or keys. */
 static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -234,7 +235,7 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 
 	if (ret)
 		return ret;
-	/* There are still no keys: HWT_IOC_SETUP fails while stats.timeouts counts this entry. */
+	/* This context has no keys: HWT_IOC_SETUP fails while stats.timeouts counts the entry. */
 	if (!++ctx->generation)
 		ctx->generation = 1;
 	entry->id = (u64)ctx->generation << 32 | slot;
@@ -304,7 +305,7 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
 						 entry->mode) :
 			hwt_schedule_periodic(&entry->periodic, time_ns, period_ns,
 					      entry->mode);
-	/* If no new hold has begun, drop its reference. The table or the caller has another one. */
+	/* If no new hold has begun, drop this reference: the table or the caller has another. */
 	if (ret < 0 || (ret & HWT_WAS_HELD))
 		refcount_dec(&entry->refs);
 	if (ret == -EAGAIN)
@@ -362,7 +363,7 @@ static void hwt_entry_end(struct hwt_entry *entry)
 	hwt_entry_put(entry);
 }
 
-/* Remove an entry from the table, which ends the id. The entry may be freed. */
+/* Remove an entry from the table, and so end its id. The entry may be freed. */
 void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -375,8 +376,9 @@ void hwt_entry_remove(struct hwt_entry *entry)
 }
 
 /*
- * Stop a timeout of a context that is stopped. If the timeout was pending, return true, and
- * complete its command of io_uring or add an event, unless an earlier event is unread.
+ * Carry out HWT_IOC_STOP for an entry. Return true if its timeout was pending. In this case, if the
+ * entry has a command of io_uring, complete the command, and remove the entry. If the entry has
+ * neither a command nor an unread event, add an event.
  */
 bool hwt_entry_stop(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -410,7 +412,7 @@ void hwt_entry_cancel(struct hwt_entry *entry)
 	ctx->stats.cancelled++;
 }
 
-/* Replace @old by @entry of the same key. On error, @old is unchanged; the caller puts @entry. */
+/* Replace @old by @entry, of the same key. On error, @old is unchanged; the caller puts @entry. */
 int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const struct hwt_op *op,
 		      s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -425,8 +427,8 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const stru
 	entry->charged = true;
 	hwt_timeout_set_shard(&entry->timeout, ctx->shard);
 	/*
-	 * If @old is pending, this makes room for @entry within max_pending. So if arming @entry
-	 * fails, @old was not pending, and hwt_cancel() has changed nothing.
+	 * If @old is pending, its cancel makes room for @entry within max_pending. So arming @entry
+	 * fails only if @old was not pending. In that case, hwt_cancel() has changed nothing.
 	 */
 	hwt_cancel(&old->timeout);
 	ret = hwt_entry_arm(entry, op, op->period_ns, offset);
@@ -486,7 +488,8 @@ static void hwt_entry_expire(struct hwt_timeout *timeout)
 
 	xa_lock(&ctx->entries);
 	/*
-	 * Ignore the firing if a cancel, a stop (@final) or a modify (armed) took the lock first.
+	 * Fire only if the timeout was not cancelled or stopped (both set entry->final) or modified
+	 * (then it is armed again) before this task took the lock.
 	 */
 	if (!entry->final && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry);

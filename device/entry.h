@@ -49,8 +49,8 @@ struct io_uring_cmd;
  *             is the index.
  * @mode:      the mode of the timeout (HWT_MODE_)
  * @kind:      the kind of the event (HWT_EVENT_)
- * @final:     true if the timeout will not fire any more, because a one-shot has fired, or the
- *             timeout was stopped or cancelled. A modify sets it to false again.
+ * @final:     true if the timeout will not fire any more, because it is a one-shot that has fired,
+ *             or because it was stopped or cancelled. A modify sets @final to false again.
  * @charged:   true if the entry counts against max_user_timeouts, the limit of its user. It counts
  *             until it is freed. Constant once the entry is in the table.
  * @uring:     true if the timeout completes a command of io_uring instead of having an event. Set
@@ -102,8 +102,8 @@ struct hwt_entry {
  * struct hwt_prealloc - memory for entries of one-shots, allocated in bulk for several operations
  * @ahead:   maximum number of entries that the present operation and those after it will need; the
  *           caller sets it before each operation
- * @taken:   number of entries handed out since the last bulk allocation that failed; limits the
- *           size of the next bulk allocation
+ * @taken:   number of entries handed out, counted anew after each bulk allocation that fails;
+ *           limits the size of the next bulk allocation
  * @n:       number of entries in @entries
  * @entries: the memory of entries that were not handed out yet
  *
@@ -134,8 +134,8 @@ static inline u64 hwt_entry_user_data(const struct hwt_entry *entry)
 }
 
 /*
- * Set @final: the timeout will not fire any more, unless it is modified. If it counted as pending,
- * do not count it any more. Called with entries.xa_lock held.
+ * Set entry->final: the timeout will not fire any more, unless it is modified. If it counted as
+ * pending, do not count it any more. Called with entries.xa_lock held.
  */
 static inline void hwt_entry_set_final(struct hwt_entry *entry)
 {
@@ -144,8 +144,8 @@ static inline void hwt_entry_set_final(struct hwt_entry *entry)
 }
 
 /*
- * Return the HWT_STATE_ bits. The result is not 0 for an entry in the table, which is pending or
- * has an event. Called with entries.xa_lock held.
+ * Return the HWT_STATE_ bits. The result is not 0 for an entry in the table, because such an entry
+ * is pending or has an event. Called with entries.xa_lock held.
  */
 static inline u32 hwt_entry_state(const struct hwt_entry *entry)
 {

@@ -54,7 +54,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 	};
 }
 
-/* Remove an event that was copied to the program, and after the last event also the entry. */
+/* Remove an event that was copied to the program and, if it was the timeout's last, the entry. */
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -66,7 +66,7 @@ void hwt_event_taken(struct hwt_entry *entry)
 		return;
 	}
 	hwt_event_drop(entry);
-	/* After a stop, only HWT_EVENT_CLOCK_SET gets here: all other entries are @final. */
+	/* After a stop, only the entry of HWT_EVENT_CLOCK_SET gets here: all others are final. */
 	hwt_event_wake_end(ctx);
 }
 
@@ -77,8 +77,8 @@ void hwt_event_wake(struct hwt_context *ctx)
 }
 
 /*
- * After a stop, wake the waiting tasks once no event is left. hwt_poll() reports EPOLLHUP only
- * then, and a task that polls calls it again only after another wake-up.
+ * After a stop, wake the waiting tasks once no event is left. Only then does hwt_poll() report
+ * EPOLLHUP, and without this wake-up a waiting task would not call hwt_poll() again.
  */
 void hwt_event_wake_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -91,8 +91,8 @@ void hwt_event_wake_end(struct hwt_context *ctx)
 /* -- HWT_EVENT_CLOCK_SET ------------------------------------------------- */
 
 /*
- * A private wheel calls this after its clock was set by @jump_ns. Add HWT_EVENT_CLOCK_SET, whose
- * entry is @arg, or update the event if it is unread.
+ * A private wheel calls this after its clock was set by @jump_ns. @arg is the entry of
+ * HWT_EVENT_CLOCK_SET: add this event or, if the last one is still unread, update that one.
  */
 void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
@@ -108,7 +108,7 @@ void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 		entry->fired_ns = now;
 		entry->overruns++;
 	} else if (!ctx->closing && ctx->clock_set == entry) {
-		/* ctx->clock_set is NULL until HWT_IOC_SETUP succeeds: no event before that. */
+		/* HWT_IOC_SETUP sets ctx->clock_set when it succeeds. Add no event before. */
 		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now - jump_ns, now);
 		wake = true;
 	}
@@ -117,7 +117,7 @@ void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 		hwt_event_wake(ctx);
 }
 
-/* Free the entry of HWT_EVENT_CLOCK_SET, which may be NULL, and which no wheel uses any more. */
+/* Free @entry, which is NULL or belongs to HWT_EVENT_CLOCK_SET. No wheel uses it any more. */
 void hwt_event_free_clock_set(struct hwt_entry *entry)
 {
 	if (!entry)
@@ -139,8 +139,8 @@ static bool hwt_event_readable(const struct hwt_context *ctx)
 /*
  * Move the first event to the reader. Hold entries.xa_lock from the copy to the removal, so that no
  * other task withdraws the event in between. Disable page faults, because this lock is a spinlock.
- * Return 1; 0 if there is no event, or if rings are mapped, which then get the events; -EFAULT if
- * the copy has failed: then the event stays in the list.
+ * Return 1 if an event was moved, 0 if there is no event or rings are mapped, or -EFAULT if the
+ * copy has failed. After -EFAULT, the event is still in the list.
  */
 static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offset)
 {
@@ -190,7 +190,7 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 			faults = 0;
 		} else if (++faults == 8 ||
 			   fault_in_iov_iter_writeable(to, sizeof(struct hwt_event))) {
-			/* With memory tags, each write may fault: give up after 8 faults. */
+			/* Memory tags may make each copy fault: give up after 8 faults in a row. */
 			return total ?: -EFAULT;
 		}
 		cond_resched();
@@ -218,9 +218,9 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
 		/*
-		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if @stopped
-		 * is true here, hwt_event_read() finds all events. READ_ONCE() would do: @stopped
-		 * was set under entries.xa_lock, which the read takes. The acquire marks the pair.
+		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if
+		 * ctx->stopped is set, hwt_event_read() finds all events. READ_ONCE() would do: it
+		 * is set under entries.xa_lock, which the read takes. The acquire marks the pair.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_event_read(ctx, to);
@@ -249,8 +249,8 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	poll_wait(file, &ctx->wait, wait);
 	/*
 	 * Barrier poll.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
-	 * @stopped sees all earlier events in the list or the ring. Without this, the task, which
-	 * takes no lock, could report the end of the file although events are left.
+	 * ctx->stopped set sees all earlier events in the list or the ring. Without the acquire,
+	 * this task, which takes no lock, could report the end of the file while events are left.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx))

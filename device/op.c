@@ -47,7 +47,7 @@ static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 					hwt_entry_arm(entry, op, op->period_ns, offset);
 
 	if (ret) {
-		/* The removal drops a reference, and after an error the caller drops one, too. */
+		/* Get a reference for the caller to put: the removal drops that of the table. */
 		refcount_inc(&entry->refs);
 		hwt_entry_remove(entry);
 	} else if (cmd) {
@@ -112,8 +112,8 @@ static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 of
 }
 
 /*
- * Schedule @entry. If another timeout has the key, move or replace it, but fail if @cmd is not
- * NULL. Return 0 if @entry was armed, the HWT_STATE_ bits of a moved timeout, or an error.
+ * Schedule @entry. If another timeout has the key: without @cmd, move or replace it; with @cmd,
+ * fail. Return 0 if @entry was armed, the HWT_STATE_ bits of a moved timeout, or an error.
  */
 static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
 				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)

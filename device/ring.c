@@ -58,7 +58,7 @@ struct hwt_rings_ctx {
 
 /* -- Events -------------------------------------------------------------- */
 
-/* Maximum of events moved at a time under entries.xa_lock, which each firing needs. */
+/* Maximum number of events moved in one step under entries.xa_lock: each firing needs this lock. */
 #define HWT_RINGS_FILL_STEP	8
 
 /* Number of operations, or of calls of hwt_rings_fill(), between two checks for a signal. */
@@ -80,7 +80,7 @@ static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 	 * Barrier unread.head, pairs with program.head in the program and fill.tail in
 	 * hwt_rings_fill(): the program has read the events before this head, so they may be
 	 * overwritten. The tail read below is at least as new as the tail that the program had
-	 * seen, so the head is not beyond it.
+	 * seen, so the head is not beyond the tail.
 	 */
 	u32 head = smp_load_acquire(&rings->mem->event_head);
 
@@ -169,7 +169,7 @@ static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
 
 /*
  * Move waiting events to the ring until none is left, the ring is full, or a signal comes. Do not
- * wait, because a condition of wait_event_*() calls this.
+ * wait: the condition of a wait_event_*() calls this function. Return the number of unread events.
  */
 static u32 hwt_rings_refill(struct hwt_context *ctx)
 {
@@ -188,7 +188,7 @@ static u32 hwt_rings_refill(struct hwt_context *ctx)
 
 /*
  * Run up to @max operations of the ring. Stop if a signal comes: at the limit of a memory cgroup,
- * each may take milliseconds. Return the number run, or -EINVAL for an impossible tail.
+ * an operation may take milliseconds. Return how many were run, or -EINVAL for an impossible tail.
  */
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
@@ -225,13 +225,13 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 
 /* -- HWT_IOC_ENTER ------------------------------------------------------- */
 
-/* Refill the ring. Return true if it has @want events, or if the context was already stopped. */
+/* Refill the ring. Return true if it has @want events, or if a stop preceded the refill. */
 static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
 {
 	/*
-	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if @stopped is true
-	 * here, the refill below finds all events. READ_ONCE() would do: the refill takes
-	 * entries.xa_lock, under which @stopped was set. The acquire marks the pair.
+	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if ctx->stopped is
+	 * true here, the refill below finds all events. READ_ONCE() would do: the refill takes
+	 * entries.xa_lock, under which ctx->stopped was set. The acquire marks the pair.
 	 */
 	bool stopped = smp_load_acquire(&ctx->stopped);
 
@@ -251,7 +251,7 @@ static void hwt_sigmask_set(u64 mask, sigset_t *saved)
 	sigprocmask(SIG_SETMASK, &blocked, saved);
 }
 
-/* Restore @saved. If a signal interrupted the wait, the kernel restores it after the delivery. */
+/* Restore @saved: now or, if a signal interrupted the wait, after the signal was delivered. */
 static void hwt_sigmask_restore(sigset_t *saved, bool interrupted)
 {
 	if (!interrupted) {
@@ -293,14 +293,14 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	if (ret)
 		return ret == -ETIME ? ret : -EINTR;
 	/*
-	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if @stopped is true
-	 * here, the refill below finds all events. READ_ONCE() would do: the refill takes
-	 * entries.xa_lock, under which @stopped was set. The acquire marks the pair.
+	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if ctx->stopped is
+	 * true here, the refill below finds all events. READ_ONCE() would do: the refill takes
+	 * entries.xa_lock, under which ctx->stopped was set. The acquire marks the pair.
 	 */
 	stopped = smp_load_acquire(&ctx->stopped);
 	/*
-	 * Without a stop, hwt_rings_enough() has found @want events. After a stop, move events once
-	 * more: a signal, or the stop itself, may have left some in the list.
+	 * Without a stop, hwt_rings_enough() has found @want events. After a stop, refill again: a
+	 * signal may have ended the last refill, or the stop may have added events after that.
 	 */
 	if (!stopped || hwt_rings_refill(ctx) >= want)
 		return 0;
@@ -311,9 +311,9 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 }
 
 /*
- * Return true if an interrupted wait may begin again: not after operations, whose number the call
- * has to return, and not with a relative timeout, which would begin anew. (A restart block has a
- * pointer to a function, and hwt may be unloaded before the restart.)
+ * Return true if an interrupted wait may begin again. It may not after operations, because the call
+ * has to return their number, nor with a relative timeout, which would begin anew. (A restart block
+ * could keep the time, but points to a function, and hwt may be unloaded before the restart.)
  */
 static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 {
@@ -322,8 +322,8 @@ static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 }
 
 /*
- * Carry out HWT_IOC_ENTER. If the wait is interrupted by SIGSTOP, a tracer, a suspend or task work
- * of io_uring, but no signal handler, the kernel restarts the call if hwt_enter_restarts().
+ * Carry out HWT_IOC_ENTER. If SIGSTOP, a tracer, a suspend or task work of io_uring interrupts the
+ * wait, but no signal handler runs, the kernel restarts the call if hwt_enter_restarts() is true.
  */
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
@@ -424,7 +424,7 @@ static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rin
 
 /*
  * Carry out HWT_IOC_RINGS. The rings become active when they are mapped, so a program that cannot
- * map them works without. Until then, a call for the same sizes returns the same rings.
+ * map them works without rings. Before the mapping, a further call for the same sizes returns them.
  */
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 {
@@ -447,7 +447,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 		     old->event_mask != rings->event_mask))) {
 		ret = -EBUSY;
 	} else if (!old) {
-		/* Keep HWT_IOC_SETUP from choosing another clock: rings->offset is for this one. */
+		/* Keep HWT_IOC_SETUP from changing the clock: rings->offset depends on it. */
 		WRITE_ONCE(ctx->fixed, true);
 		rings->offset = hwt_context_offset(ctx);
 		ctx->created_rings = rings;
@@ -460,7 +460,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 	return ret;
 }
 
-/* Map the rings as a whole. The mapping has a reference to the file, so the context outlives it. */
+/* Map the rings as a whole. A mapping has a reference to the file, and so keeps the context. */
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct hwt_context *ctx = file->private_data;

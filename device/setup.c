@@ -40,8 +40,8 @@ static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *set
 
 	xa_lock(&ctx->entries);
 	/*
-	 * stats.timeouts counts a timeout whose insertion has dropped this lock to allocate memory,
-	 * and has not set @fixed yet.
+	 * Look at stats.timeouts, too: an insertion that has dropped this lock to allocate memory
+	 * has counted its timeout there, but has not set ctx->fixed yet.
 	 */
 	set = !ctx->fixed && !ctx->stats.timeouts;
 	if (set) {
@@ -77,8 +77,8 @@ static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_p
 }
 
 /*
- * Choose the CPU, the priority and the way of waiting of the wheel's thread. Each of these needs
- * CAP_SYS_NICE, because with it the thread can keep other tasks from running.
+ * Choose the CPU, the priority and the way of waiting of the wheel's thread. Any choice but the
+ * default needs CAP_SYS_NICE, because such a thread can keep other tasks from running.
  */
 static int hwt_setup_thread(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
@@ -108,8 +108,8 @@ static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args 
 			   struct hwt_wheel_params *params, struct hwt_setup *setup)
 {
 	/*
-	 * For the entry of HWT_EVENT_CLOCK_SET. Only a periodic entry has overruns, which count how
-	 * often the clock was set again before the event was read.
+	 * The entry of HWT_EVENT_CLOCK_SET is periodic, because only a periodic entry has overruns:
+	 * they count how often the clock was set again before the event was read.
 	 */
 	static const struct hwt_op op = { .mode = HWT_MODE_FIXED_DELAY };
 	struct hwt_wheel *wheel;

@@ -41,7 +41,7 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 
 static struct dentry *hwt_debugfs_contexts;
 
-/* Number of open contexts whose users already had HWT_SHOWN_MAX directories in debugfs. */
+/* Number of open contexts without a directory, because their users had HWT_SHOWN_MAX already. */
 static atomic_t hwt_contexts_unlisted = ATOMIC_INIT(0);
 
 static int hwt_show_stats_show(struct seq_file *m, void *unused)
@@ -102,7 +102,7 @@ static void hwt_show_create(void *of)
 	debugfs_create_file("stats", 0400, ctx->debugfs, ctx, &hwt_show_stats_fops);
 }
 
-/* Number a new context, and give it a directory, unless its user already has HWT_SHOWN_MAX. */
+/* Give a new context a number and, unless its user has HWT_SHOWN_MAX already, a directory. */
 void hwt_show_add(struct hwt_context *ctx)
 {
 	static atomic64_t contexts;

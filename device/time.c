@@ -30,7 +30,7 @@ s64 hwt_time_offset(int clock)
 /*
  * Convert a deadline from the caller's time namespace to the wheel's clock. @rate: the period of a
  * timeout with a fixed rate, otherwise 0. If the result is negative, return 0 or, for a fixed rate,
- * add periods until it is not. Return HWT_NEVER if it does not fit into an s64.
+ * add periods until the result is at least 0. Return HWT_NEVER if it does not fit into an s64.
  */
 u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 {

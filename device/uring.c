@@ -122,9 +122,9 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 }
 
 /*
- * Carry out a command of io_uring, or io_uring's request to cancel a command (IO_URING_F_CANCEL),
- * which has no valid submission entry. The program may change the submission entry at any time, so
- * read each member once.
+ * Carry out a command of io_uring, or io_uring's request to cancel a command (IO_URING_F_CANCEL).
+ * In such a request, the submission entry is not valid. In a command, the program may change the
+ * submission entry at any time, so read each member once.
  *
  * Return -EIOCBQUEUED if hwt_uring_done() completes the command, now or later; a negative error if
  * io_uring is to complete it; 0 for a request to cancel.

@@ -238,7 +238,7 @@ struct hwt_wheel *hwt_user_create_wheel(struct hwt_user *user, bool unlimited,
 	}
 	if (IS_ERR(wheel) && !unlimited)
 		atomic_dec(&user->wheels);
-	/* The system allows no further thread. A program would take EAGAIN for "would block". */
+	/* The system allows no further thread. Programs would take EAGAIN for "would block". */
 	if (wheel == ERR_PTR(-EAGAIN))
 		return ERR_PTR(-ENOMEM);
 	return wheel;
@@ -251,7 +251,7 @@ void hwt_user_destroy_wheel(struct hwt_user *user, bool unlimited, struct hwt_wh
 		atomic_dec(&user->wheels);
 }
 
-/* Return the id of the caller's cgroup, which is never used again; 0 without cgroup_threads. */
+/* Return the id of the caller's cgroup; 0 without cgroup_threads. No id is ever used again. */
 static u64 hwt_current_cgroup(void)
 {
 	u64 id = 0;
