@@ -66,6 +66,19 @@ grep -m 20 . /tmp/documented.txt | sed 's/^/# /'
 check "trace-cmd: a schedule" has /tmp/documented.txt 'hwt_schedule: *wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
 check "trace-cmd: an expiry" has /tmp/documented.txt 'hwt_expire_entry: *wheel=shown/one .* function=shown_slow'
 
+# Stop bpftrace, which prints its results then. A signal that comes too early has no effect.
+bpftrace_gone() { ! pidof bpftrace >/dev/null; }
+bpftrace_stop()
+{
+	for _ in 1 2 3 4; do
+		killall -INT bpftrace
+		! wait_for 30 bpftrace_gone || return 0
+	done
+	sed "s/^/# /" /proc/"$(pidof bpftrace)"/stack || true
+	killall -KILL bpftrace
+	return 1
+}
+
 # one_line CHECK...: run a documented line of bpftrace during the work, then CHECK its output
 attached() { has /tmp/documented.txt '^Attaching '; }
 one_line()
@@ -76,7 +89,7 @@ one_line()
 	sleep 3
 	work
 	unload kt_shown
-	killall -INT bpftrace
+	bpftrace_stop || note "bpftrace does not end"
 	wait $documented || note "bpftrace: exit status $?"
 	check "$@"
 	sed 's/^/# /' /tmp/documented.txt
@@ -99,13 +112,7 @@ script()
 }
 script_end()
 {
-	killall -INT bpftrace
-	gone() { ! pidof bpftrace >/dev/null; }
-	if ! wait_for 120 gone; then
-		cat /proc/"$(pidof bpftrace)"/stack "/tmp/$script_name.txt" | sed 's/^/# /'
-		killall -KILL bpftrace
-		fail "$script_name does not end"
-	fi
+	bpftrace_stop || { sed 's/^/# /' "/tmp/$script_name.txt"; fail "$script_name does not end"; }
 	wait "$script" || note "bpftrace: exit status $?"
 	sed 's/^/# /' "/tmp/$script_name.txt"
 }
