@@ -366,7 +366,10 @@ static void twice_release(struct hwt_timeout *timeout)
 		hwt_schedule(timeout, 0);
 		KT_WAIT(kt_expirations(kt_of(timeout)) == 1);
 		twice_ret = hwt_cancel_sync(timeout);
+		/* Count before the callback returns: the release of its hold must see the count. */
+		kt_release(timeout);
 		atomic_set_release(&twice_done, 1);
+		return;
 	}
 	kt_release(timeout);
 }
