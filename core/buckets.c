@@ -217,7 +217,7 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 		soonest = hwt_top_soonest(buckets, &word, search);
 		if (soonest == HWT_TICK_NEVER)
 			return false;
-		/* If the bucket that set @soonest was emptied or entered later, search again. */
+		/* If the bucket with @soonest has been emptied or entered since, search again. */
 		search->stale = hwt_top_update(buckets, word, &slot) != soonest;
 		search->cost += search->stale ? HWT_UPDATE_COST : 0;
 	}
@@ -226,7 +226,7 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 	return true;
 }
 
-/* Find the next bucket to enter; lower levels are due before higher ones. Return false if none. */
+/* Find the next bucket to enter: any bucket of a level comes before those of the level above. */
 static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_search *search)
 {
 	const struct hwt_level *level, *top = hwt_top_level(buckets);

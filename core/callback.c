@@ -257,7 +257,7 @@ void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_call_save(call);
 }
 
-/* Check the context after a client's function has returned, and account its duration. */
+/* After a client's function: check preemption, locks and RCU, and account the time of the call. */
 void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call)
 	__acquires(&shard->lock)
 {

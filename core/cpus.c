@@ -24,7 +24,7 @@
 /* Used as the cache of an offline CPU, whose cache is not known. */
 #define HWT_OFFLINE		U16_MAX
 
-/* Numbers of nodes, caches and CPUs. A cache without an online CPU counts only if it is first. */
+/* Numbers of nodes, of caches with an online CPU (counted as 1 if there is none), and of CPUs. */
 struct hwt_units {
 	unsigned int	nodes;
 	unsigned int	caches;

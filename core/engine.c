@@ -749,7 +749,7 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 		if (now < shard->buckets.cursor)
 			hwt_buckets_rebase(&shard->buckets, now);
 	}
-	/* Wake hwt_wheel_flush() even if @jump is 0: it may wait for a change that was undone. */
+	/* Wake hwt_wheel_flush() even if @jump is 0: the clock may have been set, and set back. */
 	hwt_wake(shard, shard);
 	return jump;
 }
@@ -961,8 +961,8 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 {
 	/*
 	 * Barrier wait.state, pairs with kick.after in hwt_engine_kick() and kernel.wake in
-	 * hwt_thread_wake_frozen(): the engine sees the kick or the request to end, or the other
-	 * side sees that the engine is asleep and in no callback, and wakes it.
+	 * hwt_thread_wake_frozen(): the engine sees the kick or the request to end; or the other
+	 * side sees this state, and that current_timeout was cleared before, and wakes the engine.
 	 */
 	set_current_state(hwt_idle_state(shard));
 	if (!hwt_engine_wanted(shard)) {

@@ -359,7 +359,7 @@ static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, 
 
 static struct notifier_block hwt_clock_notifier = { .notifier_call = hwt_clock_event };
 
-/* Pin the threads of the CPU's shards: they may run elsewhere while no CPU of theirs is online. */
+/* Pin the threads of the CPU's shards again: with all CPUs offline, they were moved elsewhere. */
 static int hwt_cpu_online(unsigned int cpu)
 {
 	struct hwt_wheel *wheel;

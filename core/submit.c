@@ -124,8 +124,8 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 }
 
 /*
- * Hand a SUBMITTED timeout to the engine. If @action is HWT_SUBMIT, this call has set SUBMITTED,
- * and @seq is sleep_seq before that. Not inlined, as moves to a later tick do not come here.
+ * Hand a SUBMITTED timeout to the engine. @action: HWT_SUBMIT if the caller has set SUBMITTED; then
+ * @seq is sleep_seq before that. Not inlined: the usual move to a later tick needs no call.
  */
 static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				u64 tick, enum hwt_action action, unsigned int seq)
@@ -618,7 +618,7 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 		container_of(timeout, struct hwt_periodic, timeout);
 	const struct hwt_shard *shard = timeout->shard;
 
-	/* Before the callback begins, @run has the values of the previous firing. */
+	/* Until the callback begins, @run is that of the last firing; hwt_deadline() allows it. */
 	if (READ_ONCE(periodic->run.mode) == HWT_MODE_FIXED_RATE)
 		return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(shard, hwt_add_ns(hwt_clock_now(shard),

@@ -426,7 +426,7 @@ int hwt_shard_flush(struct hwt_shard *shard)
 
 	hwt_lockdep_shard(shard);
 	spin_lock(&shard->lock);
-	/* Collect. Wait for runners: they link timeouts armed while RUNNING or on shard->owed. */
+	/* Timeouts that were armed while RUNNING, or on shard->owed, are linked by runners. */
 	if (!shard->stopping)
 		hwt_owed_wait(shard);
 	while (!shard->stopping) {

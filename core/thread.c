@@ -450,8 +450,8 @@ static void hwt_attach_work(struct work_struct *work)
 }
 
 /*
- * Move the threads of a wheel without workers to the caller's cgroups. A kworker does this: the
- * caller may lack the privilege, or be throttled by its cgroup while it holds locks of cgroups.
+ * Move the engines' threads of a wheel, which has no others, to the caller's cgroups. A kworker
+ * does this: the caller may lack the privilege, or be throttled while it holds locks of cgroups.
  */
 int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
 {

@@ -349,7 +349,7 @@ int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, u64 perio
 	return was;
 }
 
-/* Finish an entry that was removed from the table, and drop the table's reference to it. */
+/* End an entry that was removed from the table: drop its event, its command, and a reference. */
 static void hwt_entry_end(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -363,7 +363,7 @@ static void hwt_entry_end(struct hwt_entry *entry)
 	hwt_entry_put(entry);
 }
 
-/* Remove an entry from the table, and so end its id. The entry may be freed. */
+/* Remove an entry from the table, and so end its id. This call may free the entry. */
 void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {

@@ -219,8 +219,8 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			return -EBUSY;
 		/*
 		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if
-		 * ctx->stopped is set, hwt_event_read() finds all events. READ_ONCE() would do: it
-		 * is set under entries.xa_lock, which the read takes. The acquire marks the pair.
+		 * ctx->stopped is set, hwt_event_read() finds all events. READ_ONCE() would do:
+		 * hwt_event_read() takes entries.xa_lock, under which ctx->stopped is set.
 		 */
 		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_event_read(ctx, to);

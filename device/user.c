@@ -259,7 +259,7 @@ static u64 hwt_current_cgroup(void)
 	if (!hwt_cgroup_threads)
 		return 0;
 #ifdef CONFIG_CGROUPS
-	/* No barrier of ours: rcu_read_lock() keeps the cgroup from being freed meanwhile. */
+	/* No barrier: RCU only keeps the cgroup from being freed meanwhile. */
 	rcu_read_lock();
 	id = cgroup_id(task_dfl_cgroup(current));
 	rcu_read_unlock();
