@@ -49,6 +49,16 @@ u64 hwt_clock_now(const struct hwt_shard *shard)
 	}
 }
 
+/*
+ * Return a time in any context: CLOCK_BOOTTIME on wheels of that clock, else CLOCK_MONOTONIC, also
+ * on wheels of CLOCK_REALTIME, which may be set before the time is used.
+ */
+u64 hwt_clock_stamp(const struct hwt_shard *shard)
+{
+	return shard->clock == HWT_CLOCK_BOOTTIME ? ktime_get_boot_fast_ns() :
+						    ktime_get_mono_fast_ns();
+}
+
 /* Convert a time of CLOCK_MONOTONIC to the shard's clock, by their present offset. Not in NMI. */
 u64 hwt_mono_to_clock(const struct hwt_shard *shard, u64 ns)
 {

@@ -43,6 +43,7 @@ static inline u64 hwt_add_ns(u64 a, u64 b)
 
 void hwt_tick_setup(struct hwt_shard *shard, u64 tick_ns);
 u64 hwt_clock_now(const struct hwt_shard *shard);
+u64 hwt_clock_stamp(const struct hwt_shard *shard);
 u64 hwt_clock_after(const struct hwt_shard *shard, u64 delay_ns);
 u64 hwt_mono_to_clock(const struct hwt_shard *shard, u64 ns);
 

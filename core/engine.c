@@ -684,14 +684,33 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 /* -- Passes -------------------------------------------------------------- */
 
 /*
+ * Raise @intake_since (see struct hwt_shard) to the tick at which the engine was woken. A timeout
+ * that was submitted in time for an earlier tick would have woken the engine earlier. So if a
+ * timeout with an earlier tick is collected from now on, its tick had passed when it was scheduled.
+ */
+static void hwt_engine_intake_since(struct hwt_shard *shard)
+	__must_hold(&shard->lock)
+{
+	u64 ns = shard->woken_ns, tick;
+
+	if (shard->clock == HWT_CLOCK_REALTIME)
+		ns += shard->clock_offset;
+	tick = min(shard->woken_tick, hwt_ns_to_tick(shard, ns));
+	shard->intake_since = max(shard->intake_since, tick);
+}
+
+/*
  * Move the cursor forward after a long sleep, so that timeouts to be collected go to lower levels.
- * Stop it a revolution of level 0 before the present tick: timeouts that came due in this
- * revolution are then linked into buckets, not into the due list, and fire in the order of ticks.
+ * Stop it before @intake_since: even if the thread has run long after it was woken, the timeouts
+ * that came due meanwhile are linked into buckets, and fire in the order of ticks.
  */
 static void hwt_engine_catch_up(struct hwt_shard *shard, u64 now)
 {
-	if (now > hwt_revolution(shard))
-		hwt_buckets_skip(&shard->buckets, now - hwt_revolution(shard));
+	/* If the wall clock was set back, @intake_since may be in the future. */
+	u64 tick = min(shard->intake_since, now);
+
+	if (tick)
+		hwt_buckets_skip(&shard->buckets, tick - 1);
 }
 
 /* If a cancel has set shard->reclaim, plan a pass in reclaim_ms that clears it and collects. */
@@ -819,21 +838,6 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	return served;
 }
 
-/*
- * Raise @intake_since (see struct hwt_shard) to the tick at which the engine was woken. A timeout
- * that was submitted in time for an earlier tick would have woken the engine earlier. So if a
- * timeout with an earlier tick is collected from now on, its tick had passed when it was scheduled.
- */
-static void hwt_engine_intake_since(struct hwt_shard *shard)
-	__must_hold(&shard->lock)
-{
-	u64 ns = shard->woken_ns;
-
-	ns = shard->clock == HWT_CLOCK_REALTIME ? ns + shard->clock_offset :
-						  hwt_mono_to_clock(shard, ns);
-	shard->intake_since = max(shard->intake_since, hwt_ns_to_tick(shard, ns));
-}
-
 /* Collect a step of submissions; return their number. If none is left, set intake_since to @now. */
 static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
@@ -894,13 +898,13 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	jumped = hwt_engine_check_clock(shard);
 	now = hwt_engine_tick(shard);
 	hwt_engine_reclaim(shard);
+	hwt_engine_intake_since(shard);
 	/*
 	 * A jump of the clock may make timeouts due that are not collected yet. If ticks were
 	 * skipped now, these would fire out of order, so skip ticks only if there was no jump.
 	 */
 	if (!jumped)
 		hwt_engine_catch_up(shard, now);
-	hwt_engine_intake_since(shard);
 	for (;;) {
 		n = hwt_engine_collect(shard, now);
 		collected += n;
@@ -992,31 +996,12 @@ static void hwt_engine_spin_until(struct hwt_shard *shard, u64 tick, ktime_t exp
 	}
 }
 
-/* Return how long this thread has waited for a CPU since its creation, ns; 0: not known. */
-static u64 hwt_off_cpu(void)
-{
-#ifdef CONFIG_SCHED_INFO
-	return current->sched_info.run_delay;
-#else
-	return 0;
-#endif
-}
-
-/*
- * Set @woken_ns to the time at which the engine was woken: the present time, less the time for
- * which its thread has waited for a CPU since hwt_off_cpu() returned @off_ns, before the sleep.
- */
-void hwt_engine_woken(struct hwt_shard *shard, u64 off_ns)
-{
-	shard->woken_ns = ktime_get_ns() - (hwt_off_cpu() - off_ns);
-}
-
 /* Wait until @tick, shard->reclaim_at, a kick or a stop, whichever comes first. */
 static void hwt_engine_wait(struct hwt_shard *shard, u64 tick)
 {
-	u64 reclaim_at = shard->reclaim_at;	/* written by this thread only */
-	u64 off_ns = hwt_off_cpu();
 	ktime_t expires = ns_to_ktime(tick * shard->tick_ns);
+	u64 reclaim_at = shard->reclaim_at;	/* written by this thread only */
+	bool kicked;
 
 	/* @tick has @reclaim_at rounded up to a tick, which may be long: use the exact time. */
 	if (reclaim_at)
@@ -1025,9 +1010,10 @@ static void hwt_engine_wait(struct hwt_shard *shard, u64 tick)
 		hwt_engine_spin_until(shard, tick, expires);
 	else
 		hwt_engine_sleep_until(shard, tick, expires);
-	hwt_engine_woken(shard, off_ns);
-	trace_hwt_wake(shard, tick == HWT_TICK_NEVER ? U64_MAX : ktime_to_ns(expires),
-		       READ_ONCE(shard->kicked));
+	kicked = READ_ONCE(shard->kicked);
+	shard->woken_ns = kicked ? atomic64_read(&shard->kicked_ns) : hwt_clock_stamp(shard);
+	shard->woken_tick = tick;
+	trace_hwt_wake(shard, tick == HWT_TICK_NEVER ? U64_MAX : ktime_to_ns(expires), kicked);
 }
 
 static bool hwt_tick_reached(const struct hwt_shard *shard, u64 tick)

@@ -27,7 +27,6 @@ void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);
 
 /* Called on the engine's thread, without the shard's lock. */
-void hwt_engine_woken(struct hwt_shard *shard, u64 off_ns);
 void hwt_engine_pass(struct hwt_shard *shard);
 void hwt_engine_sleep(struct hwt_shard *shard);
 

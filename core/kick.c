@@ -6,6 +6,7 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 
+#include "core/clock.h"
 #include "core/kick.h"
 
 /* Wake the engine for hwt_engine_kick(). Runs in hard interrupt context, on PREEMPT_RT too. */
@@ -34,6 +35,7 @@ void hwt_engine_kick(struct hwt_shard *shard)
 		return;
 	/* Disable preemption: CPUs that find @kicked set rely on this CPU to wake the engine. */
 	preempt_disable();
+	atomic64_set(&shard->kicked_ns, hwt_clock_stamp(shard));
 	WRITE_ONCE(shard->kicked, true);
 	/*
 	 * Barrier kick.after, pairs with wait.state in hwt_engine_sleep_until(): the engine sees

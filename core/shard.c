@@ -48,6 +48,8 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	shard->clock_set = args->number ? NULL : params->clock_set;
 	shard->clock_set_arg = params->clock_set_arg;
 	shard->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
+	shard->woken_ns = hwt_clock_stamp(shard);
+	shard->woken_tick = HWT_TICK_NEVER;
 	ratelimit_state_init(&shard->slow_limit, 600 * HZ, 8);
 	/* Without this flag, the kernel would also log how many messages were suppressed. */
 	ratelimit_set_flags(&shard->slow_limit, RATELIMIT_MSG_ON_RELEASE);

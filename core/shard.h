@@ -198,6 +198,11 @@ struct hwt_shard {
 	/* True if the engine was kicked after its last pass began. Cleared by the engine. */
 	bool			kicked;
 	/*
+	 * When @kicked was set, ns (see @woken_ns). Written before @kicked, without a barrier: an
+	 * engine that reads the time of an earlier kick takes submissions for older than they are.
+	 */
+	atomic64_t		kicked_ns;
+	/*
 	 * True if cancelled timeouts wait to be collected. Set by cancels, cleared by the engine.
 	 */
 	bool			reclaim;
@@ -249,8 +254,14 @@ struct hwt_shard {
 	 * engine last checked whether the clock was set (hwt_engine_check_clock()).
 	 */
 	s64			clock_offset;
-	/* When the engine was last woken, on CLOCK_MONOTONIC, ns. Used by the engine only. */
+	/*
+	 * The last wait of the engine, used by the engine only. @woken_ns: when a kick ended it,
+	 * even if the thread ran much later, or else the time of its end; before the first wait,
+	 * when the shard was created. CLOCK_MONOTONIC, but CLOCK_BOOTTIME on wheels of that clock.
+	 * @woken_tick: the tick that it waited for.
+	 */
 	u64			woken_ns;
+	u64			woken_tick;
 
 	/* Counters: written by the engine or under the lock, read without the lock. */
 	unsigned long		retired;	/* one-shots fired, and timeouts handed back */

@@ -144,7 +144,6 @@ static int hwt_engine_thread(void *arg)
 {
 	struct hwt_shard *shard = arg;
 
-	hwt_engine_woken(shard, 0);
 	hwt_thread_begin(shard, &shard->engine);
 	while (!hwt_thread_ends(shard)) {
 		if (unlikely(hwt_frozen(shard)))

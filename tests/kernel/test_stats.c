@@ -425,12 +425,54 @@ static void __init test_starved(void)
 	KT_WAIT(kt_expirations(&starved) && !hwt_held(&starved.timeout));
 	kt_thread_stop(task);
 	stats = kt_stats(wheel);
-	if (IS_ENABLED(CONFIG_SCHED_INFO))
-		KTEST(!IS_ERR(task) && stats.late == 1 && stats.behind == 1,
-		      "without a CPU, a timeout is behind that was scheduled meanwhile");
-	else
-		KTEST_SKIP("this kernel does not count the time without a CPU");
+	KTEST(!IS_ERR(task) && stats.late == 1 && stats.behind == 1,
+	      "without a CPU, a timeout is behind that was scheduled meanwhile");
 	hwt_wheel_destroy(wheel);
+}
+
+static struct kt waiting[100];
+static atomic_t came;
+static int disordered;
+
+static void waiting_expire(struct hwt_timeout *timeout)
+{
+	if (timeout != &waiting[atomic_read(&came)].timeout)
+		disordered++;
+	atomic_inc(&came);
+}
+
+/* Schedule timeouts that wake the wheel's thread, and keep the CPU from it until all are due. */
+static int occupy_many(void *unused)
+{
+	u64 deadline = 0;
+	int i;
+
+	sched_set_fifo(current);
+	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
+		hwt_schedule(&waiting[i].timeout, i * KT_MS);
+		deadline = hwt_deadline(&waiting[i].timeout);
+	}
+	while (hwt_wheel_now(hwt_timeout_wheel(&waiting[0].timeout)) < deadline + 200 * KT_MS)
+		cpu_relax();
+	sched_set_normal(current, 0);
+	return kt_thread_end(0);
+}
+
+/* Timeouts that wait for more than a revolution, 64 ms, until they are collected, keep order. */
+static void __init test_starved_order(void)
+{
+	struct hwt_wheel *wheel = kt_wheel("order", .ticks_per_wheel = 64, .cpus = cpumask_of(0));
+	struct task_struct *task;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(waiting); i++)
+		kt_setup(&waiting[i], wheel, waiting_expire);
+	hwt_wheel_flush(wheel);
+	task = kt_thread(occupy_many, NULL, 0);
+	KTEST(!IS_ERR(task) && KT_WAIT(atomic_read(&came) == ARRAY_SIZE(waiting)) && !disordered,
+	      "without a CPU, timeouts fire in the order of ticks: %d do not", disordered);
+	kt_thread_stop(task);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
 /* Fire two timeouts at once, the first with a slow release. Return the slowest duration. */
@@ -501,6 +543,7 @@ static void __init selftest(void)
 	test_past();
 	test_again();
 	test_starved();
+	test_starved_order();
 	test_slow_release();
 }
 
