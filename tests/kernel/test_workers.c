@@ -293,6 +293,7 @@ static void __init test_blocking(const char *what, const struct hwt_timeout_ops 
 	struct kt_call sync;
 	unsigned int i;
 	u64 passes;
+	bool ok;
 
 	for (i = 0; i < WORKERS - 1; i++) {
 		kt_stay_init(&sleeper[i], wheel, ops);
@@ -318,8 +319,10 @@ static void __init test_blocking(const char *what, const struct hwt_timeout_ops 
 	kt_init(&last, wheel, &kt_ops);
 	passes = kt_stats(wheel).passes;
 	kt_schedule(&last, 20 * KT_MS);
-	KTEST(KT_WAIT(kt_stats(wheel).passes >= passes + 2) &&
-	      KT_WAIT(hwt_remaining(&last.timeout) == 0),
+	/* A pass collects it. If the machine stalls, it is due by then, and no second one follows. */
+	ok = KT_WAIT(kt_stats(wheel).passes > passes);
+	passes = kt_stats(wheel).passes;
+	KTEST(ok && (hwt_remaining(&last.timeout) == 0 || KT_WAIT(kt_stats(wheel).passes > passes)),
 	      "the engine goes on when a timeout comes due");
 	KTEST(kt_expirations(&last) == 0 && !kt_call_done(&sync),
 	      "it waits for a worker, and a _sync for its sleeper");
