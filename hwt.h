@@ -65,6 +65,7 @@
 
 #include <linux/atomic.h>
 #include <linux/build_bug.h>
+#include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/lockdep.h>
@@ -224,6 +225,15 @@ static inline u64 hwt_msecs(u64 n)
 static inline u64 hwt_secs(u64 n)
 {
 	return n > U64_MAX / 1000000000 ? U64_MAX : n * 1000000000;
+}
+
+/*
+ * Convert a number of jiffies to nanoseconds. Unlike jiffies_to_nsecs(), the result does not wrap
+ * after 71 minutes. MAX_JIFFY_OFFSET and MAX_SCHEDULE_TIMEOUT become U64_MAX: never.
+ */
+static inline u64 hwt_jiffies(unsigned long n)
+{
+	return n >= MAX_JIFFY_OFFSET || n > U64_MAX / TICK_NSEC ? U64_MAX : n * (u64)TICK_NSEC;
 }
 
 /* -- Initialisation ------------------------------------------------------ */

@@ -625,6 +625,7 @@ static inline u64 shim_clock_ns(clockid_t clock)
 extern unsigned long jiffies;
 
 #define TICK_NSEC		(4 * NSEC_PER_MSEC)
+#define MAX_JIFFY_OFFSET	((LONG_MAX >> 1) - 1)
 /* Weak, so that a program may have its own clock. */
 u64 ktime_get_ns(void);
 #define ktime_get_boottime_ns()	shim_clock_ns(CLOCK_BOOTTIME)
