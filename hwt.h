@@ -449,67 +449,67 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 			     u64 period_ns, unsigned int mode);
 
 /**
- * typedef hwt_ref_fn - gets, or puts, a reference to the object of a timeout
- * @timeout: the timeout
- *
- * Called in the context of the call that schedules the timeout. In this context, the function that
- * puts a reference never puts the object's last reference, because the caller that schedules has a
- * reference of its own.
- */
-typedef void (*hwt_ref_fn)(struct hwt_timeout *timeout);
-
-/**
  * hwt_schedule_ref() - schedule a timeout whose hold has a reference to its object
- * @timeout:  the timeout; its ->release puts the reference of a hold
- * @time_ns:  the delay from now, ns; with HWT_SCHEDULE_AT, the deadline on the wheel's clock, ns
- * @slack_ns: how much later the timeout may fire, ns
- * @flags:    the flags of hwt_schedule_flags() (HWT_SCHEDULE_), ored; or 0
- * @get:      gets a reference
- * @put:      puts the reference of @get; called if no new hold has begun
+ * @_timeout:  the timeout; its ->release puts the reference of a hold
+ * @_time_ns:  the delay from now, ns; with HWT_SCHEDULE_AT, the deadline on the wheel's clock, ns
+ * @_slack_ns: how much later the timeout may fire, ns
+ * @_flags:    the flags of hwt_schedule_flags() (HWT_SCHEDULE_), ored; or 0
+ * @_get:      gets a reference to the object: called with @_object
+ * @_put:      puts the reference of @_get; called if no new hold has begun. Never called for the
+ *             last reference, because the caller has one of its own
+ * @_object:   the object
  *
- * Any context. Calls @get before it schedules the timeout: as soon as the timeout is scheduled, it
- * may fire, and its ->release may put the reference.
+ * Any context. A timeout that is pending is moved without @_get and @_put. For any other timeout,
+ * @_get is called before it is scheduled: as soon as it is, it may fire, and its ->release may put
+ * the reference.
  *
  * Return: the same as hwt_schedule_flags().
  */
-static __always_inline int hwt_schedule_ref(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
-					    unsigned int flags, hwt_ref_fn get, hwt_ref_fn put)
-{
-	int ret;
-
-	get(timeout);
-	ret = hwt_schedule_flags(timeout, time_ns, slack_ns, flags);
-	if (ret < 0 || (ret & HWT_WAS_HELD))
-		put(timeout);
-	return ret;
-}
+#define hwt_schedule_ref(_timeout, _time_ns, _slack_ns, _flags, _get, _put, _object)		\
+({												\
+	typeof(_object) __hwt_object = (_object);						\
+	struct hwt_timeout *__hwt_timeout = (_timeout);						\
+	u64 __hwt_time_ns = (_time_ns), __hwt_slack_ns = (_slack_ns);				\
+	unsigned int __hwt_flags = (_flags);							\
+	int __hwt_ret = hwt_schedule_flags(__hwt_timeout, __hwt_time_ns, __hwt_slack_ns,	\
+					   __hwt_flags | HWT_SCHEDULE_PENDING);			\
+												\
+	if (__hwt_ret == -ENOENT && !(__hwt_flags & HWT_SCHEDULE_PENDING)) {			\
+		_get(__hwt_object);								\
+		__hwt_ret = hwt_schedule_flags(__hwt_timeout, __hwt_time_ns, __hwt_slack_ns,	\
+					       __hwt_flags);					\
+		if (__hwt_ret < 0 || (__hwt_ret & HWT_WAS_HELD))				\
+			_put(__hwt_object);							\
+	}											\
+	__hwt_ret;										\
+})
 
 /**
  * hwt_schedule_periodic_ref() - schedule a periodic timeout whose hold has a reference to its
  * object
- * @periodic:  the periodic timeout; its ->release puts the reference of a hold
- * @delay_ns:  the delay from now to the first deadline, ns
- * @period_ns: the period, ns; not 0
- * @mode:      HWT_MODE_FIXED_RATE or HWT_MODE_FIXED_DELAY
- * @get:       gets a reference
- * @put:       puts the reference of @get; called if no new hold has begun
+ * @_periodic:  the periodic timeout; its ->release puts the reference of a hold
+ * @_delay_ns:  the delay from now to the first deadline, ns
+ * @_period_ns: the period, ns; not 0
+ * @_mode:      HWT_MODE_FIXED_RATE or HWT_MODE_FIXED_DELAY
+ * @_get:       gets a reference to the object: called with @_object
+ * @_put:       puts the reference of @_get; called if no new hold has begun
+ * @_object:    the object
  *
  * Any context. The caller serializes the calls that schedule the same timeout as periodic.
  *
  * Return: the same as hwt_schedule_periodic().
  */
-static __always_inline int hwt_schedule_periodic_ref(struct hwt_periodic *periodic, u64 delay_ns,
-						     u64 period_ns, unsigned int mode,
-						     hwt_ref_fn get, hwt_ref_fn put)
-{
-	int ret;
-
-	get(&periodic->timeout);
-	ret = hwt_schedule_periodic(periodic, delay_ns, period_ns, mode);
-	if (ret < 0 || (ret & HWT_WAS_HELD))
-		put(&periodic->timeout);
-	return ret;
-}
+#define hwt_schedule_periodic_ref(_periodic, _delay_ns, _period_ns, _mode, _get, _put, _object)	\
+({												\
+	typeof(_object) __hwt_object = (_object);						\
+	int __hwt_ret;										\
+												\
+	_get(__hwt_object);									\
+	__hwt_ret = hwt_schedule_periodic((_periodic), (_delay_ns), (_period_ns), (_mode));	\
+	if (__hwt_ret < 0 || (__hwt_ret & HWT_WAS_HELD))					\
+		_put(__hwt_object);								\
+	__hwt_ret;										\
+})
 
 /* -- Cancelling ---------------------------------------------------------- */
 

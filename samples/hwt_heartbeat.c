@@ -155,23 +155,18 @@ static void beat_peer_put(struct beat_peer *peer)
 	kref_put(&peer->ref, beat_peer_free);
 }
 
-/* A hold of either timeout has a reference to the peer. */
-static void beat_ping_get(struct hwt_timeout *timeout)
+static void beat_peer_get(struct beat_peer *peer)
 {
-	kref_get(&container_of(timeout, struct beat_peer, ping.timeout)->ref);
+	kref_get(&peer->ref);
 }
 
-static void beat_ping_put(struct hwt_timeout *timeout)
+/* A hold of either timeout has a reference to the peer. */
+static void beat_ping_release(struct hwt_timeout *timeout)
 {
 	beat_peer_put(container_of(timeout, struct beat_peer, ping.timeout));
 }
 
-static void beat_idle_get(struct hwt_timeout *timeout)
-{
-	kref_get(&container_of(timeout, struct beat_peer, idle)->ref);
-}
-
-static void beat_idle_put(struct hwt_timeout *timeout)
+static void beat_idle_release(struct hwt_timeout *timeout)
 {
 	beat_peer_put(container_of(timeout, struct beat_peer, idle));
 }
@@ -180,7 +175,7 @@ static int beat_peer_watch(struct beat_peer *peer, u64 delay_ns)
 {
 	int ret;
 
-	ret = hwt_schedule_ref(&peer->idle, delay_ns, 0, 0, beat_idle_get, beat_idle_put);
+	ret = hwt_schedule_ref(&peer->idle, delay_ns, 0, 0, beat_peer_get, beat_peer_put, peer);
 	return ret < 0 ? ret : 0;
 }
 
@@ -189,7 +184,7 @@ static int beat_peer_ping(struct beat_peer *peer)
 	int ret;
 
 	ret = hwt_schedule_periodic_ref(&peer->ping, hwt_msecs(ping_ms), hwt_msecs(ping_ms),
-					HWT_MODE_FIXED_RATE, beat_ping_get, beat_ping_put);
+					HWT_MODE_FIXED_RATE, beat_peer_get, beat_peer_put, peer);
 	return ret < 0 ? ret : 0;
 }
 
@@ -271,12 +266,12 @@ static void beat_idle_expire(struct hwt_timeout *timeout)
 
 static const struct hwt_timeout_ops beat_ping_ops = {
 	.expire		= beat_ping_expire,
-	.release	= beat_ping_put,
+	.release	= beat_ping_release,
 };
 
 static const struct hwt_timeout_ops beat_idle_ops = {
 	.expire		= beat_idle_expire,
-	.release	= beat_idle_put,
+	.release	= beat_idle_release,
 };
 
 /* Open a peer. beat_peer_close() or beat_teardown() closes it. */

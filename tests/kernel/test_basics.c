@@ -205,23 +205,29 @@ static void __init test_references(struct hwt_wheel *wheel)
 	struct kt kt, beat;
 
 	kt_init(&kt, wheel, &ops);
-	KTEST(hwt_schedule_ref(&kt.timeout, KT_HOUR, 0, 0, ref_get, ref_put) == 0 &&
+	KTEST(hwt_schedule_ref(&kt.timeout, KT_HOUR, 0, 0, ref_get, ref_put,
+			       &kt.timeout) == 0 &&
 	      atomic_read(&refs) == 1, "ref: a new hold has a reference");
-	KTEST(hwt_schedule_ref(&kt.timeout, KT_HOUR, 0, 0, ref_get, ref_put) == BOTH &&
+	KTEST(hwt_schedule_ref(&kt.timeout, KT_HOUR, 0, 0, ref_get, ref_put,
+			       &kt.timeout) == BOTH &&
 	      atomic_read(&refs) == 1, "ref: the same hold has no second reference");
-	KTEST(hwt_schedule_ref(&kt.timeout, 0, 0, HWT_SCHEDULE_PERIODIC, ref_get, ref_put) ==
+	KTEST(hwt_schedule_ref(&kt.timeout, 0, 0, HWT_SCHEDULE_PERIODIC, ref_get, ref_put,
+			       &kt.timeout) ==
 	      -EINVAL && atomic_read(&refs) == 1, "ref: none after an error");
 	KTEST(hwt_cancel_sync(&kt.timeout) == 1 && atomic_read(&refs) == 0, "ref: put by cancel");
-	KTEST(hwt_schedule_ref(&kt.timeout, 0, 0, 0, ref_get, ref_put) == 0 &&
+	KTEST(hwt_schedule_ref(&kt.timeout, 0, 0, 0, ref_get, ref_put,
+			       &kt.timeout) == 0 &&
 	      KT_WAIT(atomic_read(&refs) == 0) && kt_expirations(&kt) == 1,
 	      "ref: it is put after the callback");
 
 	kt_init_periodic(&beat, wheel, &ops);
 	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, KT_MS, HWT_MODE_FIXED_RATE, ref_get,
-					ref_put) == 0 && KT_WAIT(kt_expirations(&beat) > 2) &&
+					ref_put, &beat.timeout) == 0 &&
+	      KT_WAIT(kt_expirations(&beat) > 2) &&
 	      atomic_read(&refs) == 1, "ref: a periodic timeout keeps one");
 	KTEST(hwt_schedule_periodic_ref(&beat.periodic, 0, 0, HWT_MODE_FIXED_RATE, ref_get,
-					ref_put) == -EINVAL && atomic_read(&refs) == 1,
+					ref_put, &beat.timeout) == -EINVAL &&
+	      atomic_read(&refs) == 1,
 	      "ref: none after a periodic error");
 	hwt_shutdown_sync(&beat.timeout);
 	hwt_shutdown_sync(&kt.timeout);
