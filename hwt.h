@@ -892,7 +892,23 @@ typedef void (*hwt_handback_fn)(struct hwt_timeout *timeout, void *arg);
 long hwt_wheel_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
 int hwt_wheel_destroy(struct hwt_wheel *wheel);
 int hwt_wheel_flush(struct hwt_wheel *wheel);
-int hwt_wheel_barrier(struct hwt_wheel *wheel);
+int __hwt_wheel_barrier(struct hwt_wheel *wheel, const struct module *owner);
+
+/**
+ * hwt_wheel_barrier() - wait for the callbacks of all timeouts that have fired or were cancelled
+ * @wheel: the wheel, which may be shared
+ *
+ * Process context, sleeps. Like rcu_barrier(), this is for a module that is about to be unloaded:
+ * when this returns, the ->expire, ->cancelled and ->release of each timeout that had fired or been
+ * cancelled before the call have returned, if they are functions of the caller's module. The
+ * ->cancelled and ->release of the module's timeouts may run in the caller's context. This does not
+ * wait for callbacks of other modules, nor for timeouts that are still pending or are scheduled
+ * again meanwhile, nor for timeouts that other CPUs are scheduling or cancelling. In code that is
+ * not in a module, it waits for the callbacks of all clients that had begun.
+ *
+ * Return: 0; or -EDEADLK in a callback of the wheel.
+ */
+#define hwt_wheel_barrier(wheel)	__hwt_wheel_barrier((wheel), THIS_MODULE)
 
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel);
 void hwt_wheel_get_params(const struct hwt_wheel *wheel,

@@ -296,20 +296,8 @@ EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
 
 /* -- Flush and barrier ----------------------------------------------------- */
 
-/**
- * hwt_wheel_barrier() - wait for the callbacks of all timeouts that have fired or were cancelled
- * @wheel: the wheel, which may be shared
- *
- * Process context, sleeps. Like rcu_barrier(), this is for a client that is about to be unloaded:
- * when this returns, the ->expire, ->cancelled and ->release of each timeout that had fired or been
- * cancelled before the call have returned. This does not wait for timeouts that are still pending
- * or are scheduled again meanwhile, nor for timeouts that other CPUs are scheduling or cancelling.
- * It also waits for callbacks of other clients that are executing or come before those of the
- * caller's timeouts. If the wheel is frozen, it waits until the wheel is thawed.
- *
- * Return: 0; or -EDEADLK in a callback of the wheel.
- */
-int hwt_wheel_barrier(struct hwt_wheel *wheel)
+/* The function behind the macro hwt_wheel_barrier(), which passes the caller's module as @owner. */
+int __hwt_wheel_barrier(struct hwt_wheel *wheel, const struct module *owner)
 {
 	struct hwt_shard *shard;
 
@@ -318,11 +306,11 @@ int hwt_wheel_barrier(struct hwt_wheel *wheel)
 		return -EDEADLK;
 	hwt_wheel_enter(wheel);
 	for (shard = wheel->first_shard; shard; shard = shard->next)
-		hwt_shard_barrier(shard);
+		hwt_shard_barrier(shard, owner);
 	hwt_wheel_leave(wheel);
 	return 0;
 }
-EXPORT_SYMBOL_GPL(hwt_wheel_barrier);
+EXPORT_SYMBOL_GPL(__hwt_wheel_barrier);
 
 /**
  * hwt_wheel_flush() - wait until all due timeouts have fired

@@ -5,6 +5,8 @@
 #ifndef _HWT_CORE_CALLBACK_H
 #define _HWT_CORE_CALLBACK_H
 
+#include <linux/module.h>
+
 #include "core/shard.h"
 
 /**
@@ -88,6 +90,28 @@ static inline const void *hwt_client_fn(const struct hwt_timeout *timeout, const
 	if (unlikely(fn == hwt_handle_cancelled && handle->cancelled))
 		return handle->cancelled;
 	return fn;
+}
+
+/*
+ * Return true if @fn, or the client's function that @fn calls for a handle, is in the module. The
+ * same holds for the timeout's memory as in hwt_client_fn().
+ */
+static inline bool hwt_module_has(const struct hwt_timeout *timeout, const void *fn,
+				  const struct module *module)
+{
+	return within_module((unsigned long)hwt_client_fn(timeout, fn), module);
+}
+
+/* Return true if a held timeout, its ops or one of its functions is in the module's memory. */
+static inline bool hwt_module_needs(const struct hwt_timeout *timeout, const struct module *module)
+{
+	const struct hwt_timeout_ops *ops = timeout->ops;
+
+	return within_module((unsigned long)timeout, module) ||
+	       within_module((unsigned long)ops, module) ||
+	       hwt_module_has(timeout, ops->expire, module) ||
+	       hwt_module_has(timeout, ops->cancelled, module) ||
+	       hwt_module_has(timeout, ops->release, module);
 }
 
 /*

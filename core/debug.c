@@ -127,29 +127,11 @@ struct hwt_debug_going {
 	struct module		*module;
 };
 
-/* Return true if @fn, or the client's function that @fn calls for a handle, is in the module. */
-static bool hwt_debug_calls(const struct hwt_timeout *timeout, const void *fn,
-			    const struct module *module)
-{
-	return within_module((unsigned long)hwt_client_fn(timeout, fn), module);
-}
-
-static bool hwt_debug_needs(const struct hwt_timeout *timeout, const struct module *module)
-{
-	const struct hwt_timeout_ops *ops = timeout->ops;
-
-	return within_module((unsigned long)timeout, module) ||
-	       within_module((unsigned long)ops, module) ||
-	       hwt_debug_calls(timeout, ops->expire, module) ||
-	       hwt_debug_calls(timeout, ops->cancelled, module) ||
-	       hwt_debug_calls(timeout, ops->release, module);
-}
-
 static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 {
 	struct hwt_debug_going *going = arg;
 
-	if (!hwt_debug_needs(timeout, going->module))
+	if (!hwt_module_needs(timeout, going->module))
 		return;
 	hwt_debug_report("module %s is unloaded and leaves timeout %p on wheel %s: %ps\n",
 			 going->module->name, timeout, going->shard->wheel->name,
@@ -163,7 +145,7 @@ static void hwt_debug_executing(const struct hwt_debug_going *going)
 
 	list_for_each_entry(runner, &going->shard->runners, entry)
 		if (runner->current_timeout &&
-		    hwt_debug_calls(runner->current_timeout, runner->fn, going->module))
+		    hwt_module_has(runner->current_timeout, runner->fn, going->module))
 			hwt_debug_report("module %s goes while its %ps is executing on wheel %s\n",
 					 going->module->name,
 					 hwt_client_fn(runner->current_timeout, runner->fn),

@@ -202,6 +202,14 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	hwt_wake_timeout(shard, timeout);
 }
 
+/* Take a timeout off shard->owed. */
+void hwt_unowe(struct hwt_timeout *timeout)
+{
+	list_del(&timeout->link);
+	timeout->link.next = NULL;
+	timeout->owed = false;
+}
+
 /* Collect a timeout that was taken off a submission list. On return, it may have been freed. */
 static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -324,13 +332,10 @@ void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	struct hwt_call release;
 	u64 old;
 
-	if (timeout->owed) {
-		list_del(&timeout->link);
-		timeout->link.next = NULL;
-		timeout->owed = false;
-	} else if (hwt_linked(timeout)) {
+	if (timeout->owed)
+		hwt_unowe(timeout);
+	else if (hwt_linked(timeout))
 		hwt_unlink(shard, timeout);
-	}
 	if (unlikely(hwt_mark_reached(shard, timeout)))
 		return;
 	hwt_call_prepare(&release, timeout);

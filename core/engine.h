@@ -13,6 +13,7 @@
  */
 void hwt_lock_break(struct hwt_shard *shard);
 void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner);
+void hwt_unowe(struct hwt_timeout *timeout);
 unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max);
 void hwt_collect_submitted(struct hwt_shard *shard);
 void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,

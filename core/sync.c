@@ -408,14 +408,98 @@ static void hwt_owed_wait(struct hwt_shard *shard)
 	hwt_mark_wait(shard, &mark);
 }
 
-void hwt_shard_barrier(struct hwt_shard *shard)
+/* Put a mark into shard->owed, at its beginning or end. */
+static void hwt_mark_owe(struct hwt_shard *shard, struct hwt_mark *mark, bool first)
+	__must_hold(&shard->lock)
 {
+	*mark = (struct hwt_mark) { .timeout.ops = &hwt_mark_ops, .timeout.shard = shard };
+	mark->timeout.owed = true;
+	if (first)
+		list_add(&mark->timeout.link, &shard->owed);
+	else
+		list_add_tail(&mark->timeout.link, &shard->owed);
+}
+
+/*
+ * End the holds of the owner's timeouts that are on shard->owed, in this context. The mark @at is
+ * the position in the list: timeouts before it are of other owners. A runner that takes it off has
+ * taken all before it.
+ */
+static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runner,
+				const struct module *owner)
+	__must_hold(&shard->lock)
+{
+	struct hwt_timeout *timeout;
+	struct hwt_mark at, end;
+	unsigned int n = 0;
+
+	hwt_mark_owe(shard, &at, true);
+	hwt_mark_owe(shard, &end, false);
+	while (!end.reached) {
+		if (at.reached)
+			hwt_mark_owe(shard, &at, true);
+		timeout = list_next_entry(&at.timeout, link);
+		if (timeout == &end.timeout)
+			break;
+		if (!hwt_is_mark(timeout) && hwt_module_needs(timeout, owner))
+			hwt_end_hold(shard, runner, timeout);
+		else
+			list_move(&at.timeout.link, &timeout->link);
+		if (++n % HWT_STEP == 0)
+			hwt_runner_break(shard, runner);
+	}
+	if (!at.reached)
+		hwt_unowe(&at.timeout);
+	if (!end.reached)
+		hwt_unowe(&end.timeout);
+}
+
+/*
+ * Return true if a runner is executing a function of the owner, or will call one for the same
+ * timeout after the present function. The timeout is valid if it is held: not during ->release.
+ */
+static bool hwt_owner_executes(const struct hwt_runner *runner, const struct module *owner)
+{
+	const struct hwt_timeout *timeout = runner->current_timeout;
+
+	if (hwt_module_has(timeout, runner->fn, owner))
+		return true;
+	return !runner->releasing && timeout->ops && hwt_module_needs(timeout, owner);
+}
+
+/* Wait until runners have called the owner's functions for which they are executing a call now. */
+static void hwt_owner_wait(struct hwt_shard *shard, const struct module *owner)
+	__must_hold(&shard->lock)
+{
+	u64 call = shard->calls;
+	struct hwt_runner *runner;
+
+again:
+	list_for_each_entry(runner, &shard->runners, entry) {
+		if (runner->current_timeout && runner->call <= call &&
+		    hwt_owner_executes(runner, owner)) {
+			hwt_wait_for(shard, runner);
+			goto again;
+		}
+	}
+}
+
+/* The part of hwt_wheel_barrier() for one shard. @owner: NULL if the caller is in no module. */
+void hwt_shard_barrier(struct hwt_shard *shard, const struct module *owner)
+{
+	struct hwt_runner runner = { .task = current };
+
 	hwt_lockdep_shard(shard);
-	spin_lock(&shard->lock);
+	hwt_runner_enter(shard, &runner);
 	/* No timeout of a stopped shard is held, so there is nothing to wait for. */
-	if (!shard->stopped)
+	if (!shard->stopped && !owner) {
 		hwt_owed_wait(shard);
-	spin_unlock(&shard->lock);
+	} else if (!shard->stopped) {
+		hwt_collect_submitted(shard);
+		hwt_owner_end_holds(shard, &runner, owner);
+		hwt_owner_wait(shard, owner);
+	}
+	hwt_runner_leave(shard, &runner);
 }
 
 /* Wait until the due timeouts of a shard have fired, and their callbacks have returned. */

@@ -8,6 +8,7 @@
 #include "hwt.h"
 
 struct hwt_runner;
+struct module;
 struct hwt_shard;
 
 int hwt_sync(struct hwt_timeout *timeout, u64 set);
@@ -18,7 +19,7 @@ void hwt_wheel_enter(struct hwt_wheel *wheel);
 void hwt_wheel_leave(struct hwt_wheel *wheel);
 void hwt_wait_callbacks(struct hwt_shard *shard, u64 call);
 void hwt_wait_unused(struct hwt_shard *shard);
-void hwt_shard_barrier(struct hwt_shard *shard);
+void hwt_shard_barrier(struct hwt_shard *shard, const struct module *owner);
 int hwt_shard_flush(struct hwt_shard *shard);
 
 #endif /* _HWT_CORE_SYNC_H */

@@ -42,7 +42,7 @@
 #define SHUT	128		/* hwt_shutdown_sync() */
 #define GIVE	256		/* schedule with the thread's own reference, and end */
 #define INIT	512		/* hwt_timeout_init(), if it is not held */
-#define BARRIER	1024		/* hwt_wheel_barrier(), and end */
+#define BARRIER	1024		/* hwt_wheel_barrier() by a caller in no module, and end */
 
 #define SYNCS	(((OPS0) | (OPS1)) & (SYNC | SHUT) || !(REL & 1))
 #define BARRIERS (((OPS0) | (OPS1)) & BARRIER)
