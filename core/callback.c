@@ -244,7 +244,7 @@ void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 	runner->fn = fn;
 	/* hwt_engine_kick() reads this without the lock, and wakes no engine in a callback. */
 	WRITE_ONCE(runner->current_timeout, timeout);
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	if (!runner->stamp)
 		runner->quick = 0;
 	if (!runner->stamp || READ_ONCE(jiffies) != runner->jiffies)
@@ -271,7 +271,7 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 		hwt_slow_report(shard, runner, call, took);
 	if (cond_resched())
 		runner->stamp = 0;
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	if (unlikely(took > shard->slowest_ns))
 		WRITE_ONCE(shard->slowest_ns, took);
 	/*
@@ -299,7 +299,7 @@ void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 	runner->fn = release;
 	runner->releasing = true;
 	WRITE_ONCE(runner->current_timeout, timeout);
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	hwt_lockdep_begin(shard, runner, call);
 	hwt_call_save(call);
 	release(timeout);
@@ -307,7 +307,7 @@ void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_lockdep_end(shard, runner, call);
 	/* Drop the cached timestamp: the ->release is not timed, and may have taken long. */
 	runner->stamp = 0;
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	WRITE_ONCE(runner->current_timeout, NULL);
 	runner->releasing = false;
 }

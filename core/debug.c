@@ -94,11 +94,11 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 	 */
 	rcu_read_lock();
 	if (hwt_shard_exists(shard)) {
-		spin_lock(&shard->lock);
+		spin_lock_irq(&shard->lock);
 		list_for_each_entry(runner, &shard->runners, entry)
 			found |= runner->releasing && runner->current_timeout == timeout &&
 				 runner->fn == timeout->ops->release;
-		spin_unlock(&shard->lock);
+		spin_unlock_irq(&shard->lock);
 	}
 	rcu_read_unlock();
 	return found;
@@ -158,13 +158,13 @@ void hwt_debug_unload(struct hwt_shard *shard, struct module *module)
 	struct hwt_debug_going going = { .shard = shard, .module = module };
 	struct hwt_timeout *timeout;
 
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	hwt_collect_submitted(shard);
 	hwt_buckets_for_each(&shard->buckets, hwt_debug_left, &going);
 	list_for_each_entry(timeout, &shard->owed, link)
 		hwt_debug_left(timeout, &going);
 	hwt_debug_executing(&going);
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 }
 
 /* -- Freed ------------------------------------------------------------------ */

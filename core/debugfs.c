@@ -106,9 +106,9 @@ static int hwt_levels_show(struct seq_file *m, void *unused)
 	for (level = 0; level < first->buckets.levels; level++) {
 		occupied = 0;
 		for (shard = wheel->first_shard; shard; shard = shard->next) {
-			spin_lock(&shard->lock);
+			spin_lock_irq(&shard->lock);
 			occupied += hwt_buckets_occupied(&shard->buckets, level);
-			spin_unlock(&shard->lock);
+			spin_unlock_irq(&shard->lock);
 		}
 		place = &first->buckets.level[level];
 		/* A bucket of the top level may span more ns than fit into 64 bits. */

@@ -40,9 +40,9 @@
 void hwt_lock_break(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	cond_resched_tasks_rcu_qs();
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 }
 
 /* Drop the lock for a moment, and clear the cached time: no callback's time includes the break. */
@@ -154,7 +154,7 @@ static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *
 
 	/* Only other tasks kick the engine: its thread looks at the buckets before it sleeps. */
 	if (current != shard->thread && tick < (u64)atomic64_read(&shard->wake_tick)) {
-		hwt_engine_kick(shard);
+		hwt_engine_kick_locked(shard);
 		/*
 		 * The engine sleeps beyond @tick, but a timeout submitted in time would have woken
 		 * it. So if @tick has passed, this timeout was scheduled for the past.
@@ -197,7 +197,7 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	if (shard->nr_workers)
 		hwt_worker_wake(shard);
 	else if (current != shard->thread)
-		hwt_engine_kick(shard);
+		hwt_engine_kick_locked(shard);
 	/* Wake hwt_wait(): if only the ->release has yet to be called, it waits no longer. */
 	hwt_wake_timeout(shard, timeout);
 }
@@ -238,20 +238,19 @@ static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout
 		hwt_wake_timeout(shard, timeout);
 }
 
-/* Collect from inbox->fresh; count on from @n up to @max. Return the count. May drop the lock. */
+/* Collect up to @max entries of @fresh of an inbox. Return their number. */
 static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox *inbox,
-				      unsigned int n, unsigned int max)
+				      unsigned int max)
 	__must_hold(&shard->lock)
 {
 	struct hwt_timeout *timeout;
-	unsigned int before = n;
+	unsigned int n = 0;
 
 	while (n < max && (timeout = hwt_intake_pop(shard, inbox))) {
 		hwt_collect_one(shard, timeout);
-		if (++n % HWT_STEP == 0)
-			hwt_lock_break(shard);
+		n++;
 	}
-	hwt_count(&shard->collected, n - before);
+	hwt_count(&shard->collected, n);
 	return n;
 }
 
@@ -263,11 +262,18 @@ unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
 {
 	struct hwt_inbox *inbox;
-	unsigned int n = 0;
+	unsigned int n = 0, step = 0;
 
-	while (n < max && (inbox = hwt_intake_next(shard)))
-		n = hwt_collect_taken(shard, inbox, n, max);
-	return n;
+	while (n + step < max && (inbox = hwt_intake_next(shard))) {
+		step += hwt_collect_taken(shard, inbox,
+					  min_t(unsigned int, max - n, HWT_STEP) - step);
+		if (step < HWT_STEP)
+			continue;
+		hwt_lock_break(shard);
+		n += step;
+		step = 0;
+	}
+	return n + step;
 }
 
 /* Collect all timeouts submitted before the call, in bounded time. May drop the shard's lock. */
@@ -287,12 +293,12 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 		 */
 		end = inbox->taken + 1;
 		while (time_before(inbox->taken, end) &&
-		       hwt_collect_taken(shard, inbox, 0, HWT_STEP))
-			;
+		       hwt_collect_taken(shard, inbox, HWT_STEP) == HWT_STEP)
+			hwt_lock_break(shard);
 		hwt_intake_take(shard, cpu);
 		while (time_before_eq(inbox->taken, end) &&
-		       hwt_collect_taken(shard, inbox, 0, HWT_STEP))
-			;
+		       hwt_collect_taken(shard, inbox, HWT_STEP) == HWT_STEP)
+			hwt_lock_break(shard);
 		if (inbox->taken != end - 1 || cpu % 64 == 63)
 			hwt_lock_break(shard);
 	}
@@ -311,8 +317,10 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	 * taken and inbox->taken is @end. If it is in neither batch, the caller tries again.
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
-	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu))
-		hwt_collect_taken(shard, inbox, 0, HWT_STEP);
+	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu)) {
+		if (hwt_collect_taken(shard, inbox, HWT_STEP) == HWT_STEP)
+			hwt_lock_break(shard);
+	}
 }
 
 /**
@@ -891,14 +899,15 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	atomic64_set(&shard->wake_tick, 0);
 	WRITE_ONCE(shard->kicked, false);
 	/*
-	 * Barrier pass.mb, pairs with kick.before in hwt_engine_kick() and state.pull in hwt_arm():
-	 * this pass finds the submission or the new tick of each caller that has set @kicked before
-	 * it was cleared here, or that has found @kicked still set, and so has not kicked.
+	 * Barrier pass.mb, pairs with kick.before in __hwt_engine_kick() and state.pull in
+	 * hwt_arm(): this pass finds the submission or the new tick of each caller that has set
+	 * @kicked before it was cleared here, or that has found @kicked still set, and so has not
+	 * kicked.
 	 */
 	smp_mb();
 
 	shard->engine.stamp = 0;
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	hwt_count(&shard->passes, 1);
 	jumped = hwt_engine_check_clock(shard);
 	now = hwt_engine_tick(shard);
@@ -922,7 +931,7 @@ void hwt_engine_pass(struct hwt_shard *shard)
 		now = hwt_engine_tick(shard);
 	}
 	cursor = shard->buckets.cursor;
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	trace_hwt_pass(shard, cursor, collected, served);
 }
 
@@ -969,7 +978,7 @@ static bool hwt_engine_wanted(struct hwt_shard *shard)
 static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t expires)
 {
 	/*
-	 * Barrier wait.state, pairs with kick.after in hwt_engine_kick() and kernel.wake in
+	 * Barrier wait.state, pairs with kick.after in __hwt_engine_kick() and kernel.wake in
 	 * hwt_thread_wake_frozen(): the engine sees the kick or the request to end; or the other
 	 * side sees this state, and that current_timeout was cleared before, and wakes the engine.
 	 */
@@ -1055,11 +1064,11 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 	u64 tick;
 
 	shard->engine.stamp = 0;
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	if (!shard->stopping)
 		collected = hwt_collect(shard, HWT_COLLECT_STEP);
 	tick = collected < HWT_COLLECT_STEP ? hwt_engine_target(shard) : 0;
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	if (tick < published)
 		atomic64_set(&shard->wake_tick, tick);
 	return min(tick, published);
@@ -1081,9 +1090,9 @@ void hwt_engine_sleep(struct hwt_shard *shard)
 {
 	u64 tick;
 
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	tick = hwt_engine_target(shard);
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	if (!hwt_tick_reached(shard, tick)) {
 		hwt_engine_publish(shard, tick);
 		tick = hwt_engine_last_look(shard, tick);

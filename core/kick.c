@@ -22,8 +22,8 @@ void hwt_engine_irq_work(struct irq_work *work)
 		wake_up_process(shard->thread);
 }
 
-/* Wake the engine, or keep it awake. Any context. The caller keeps the shard from being freed. */
-void hwt_engine_kick(struct hwt_shard *shard)
+/* @direct: the caller holds no lock of the scheduler, so it may wake the engine itself. */
+static void __hwt_engine_kick(struct hwt_shard *shard, bool direct)
 {
 	/*
 	 * Barrier kick.before, pairs with pass.mb in hwt_engine_pass(): if this CPU finds @kicked
@@ -45,17 +45,33 @@ void hwt_engine_kick(struct hwt_shard *shard)
 	smp_mb();
 	if (!READ_ONCE(shard->engine.current_timeout)) {
 		/*
-		 * In NMI or with interrupts off, the caller may hold a lock of the scheduler: let
-		 * an interrupt wake the engine. Barrier kick.irq, pairs with kernel.irq_work in
-		 * irq_work_run(): if the work is pending already, irq_work_queue() does nothing,
-		 * but hwt_engine_irq_work() looks at the engine later, after @kicked was set.
+		 * Barrier kick.irq, pairs with kernel.irq_work in irq_work_run(): if the work is
+		 * pending already, irq_work_queue() does nothing, but hwt_engine_irq_work() has yet
+		 * to look at the engine, after @kicked was set.
 		 */
-		if (in_nmi() || irqs_disabled())
+		if (!direct)
 			irq_work_queue(&shard->irq_work);
 		else
 			wake_up_process(shard->thread);
 	}
 	preempt_enable();
+}
+
+/*
+ * Wake the engine, or keep it awake. Any context. The caller keeps the shard from being freed. In
+ * NMI or with interrupts off, the caller may hold a lock of the scheduler: let an interrupt wake
+ * the engine.
+ */
+void hwt_engine_kick(struct hwt_shard *shard)
+{
+	__hwt_engine_kick(shard, !in_nmi() && !irqs_disabled());
+}
+
+/* Do the same under the shard's lock, which no holder of a lock of the scheduler takes. */
+void hwt_engine_kick_locked(struct hwt_shard *shard)
+	__must_hold(&shard->lock)
+{
+	__hwt_engine_kick(shard, true);
 }
 
 /* Wake an idle worker. If none is idle, the first worker that becomes free finds the work. */

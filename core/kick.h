@@ -22,6 +22,7 @@ static inline bool hwt_engine_kicked(struct hwt_shard *shard)
 }
 
 void hwt_engine_kick(struct hwt_shard *shard);
+void hwt_engine_kick_locked(struct hwt_shard *shard);
 void hwt_engine_irq_work(struct irq_work *work);
 void hwt_worker_wake(struct hwt_shard *shard);
 

@@ -24,10 +24,10 @@
 #include "core/buckets.h"
 
 /*
- * Number of timeouts that are handled before the shard's lock is dropped for a moment, so that
- * other contexts get it.
+ * Number of timeouts that are handled at a time. Then the shard's lock is dropped for a moment, so
+ * that other contexts get it, and interrupts come.
  */
-#define HWT_STEP		128
+#define HWT_STEP		32
 /* Maximum number of submissions that a pass collects at once, before it fires due timeouts. */
 #define HWT_COLLECT_STEP	1024
 /* Maximum number of submissions that a pass collects in total, so that the pass ends. */
@@ -211,9 +211,9 @@ struct hwt_shard {
 
 	/*
 	 * Protects the members from here to the counters, the member @link of all timeouts of this
-	 * shard, and entries taken off a submission list. Taken in process context only, for
-	 * bounded steps, and never held during a callback. One step is not bounded: with the
-	 * parameter "debug", the unloading of a module walks all timeouts under the lock.
+	 * shard, and entries taken off a submission list. Taken for bounded steps, and never held
+	 * during a callback. One step is not bounded: with the parameter "debug", the unloading of
+	 * a module walks all timeouts under the lock. Interrupts are off while it is held.
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;

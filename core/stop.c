@@ -108,18 +108,18 @@ static void hwt_stop_begin(struct hwt_wheel *wheel)
 	struct hwt_shard *shard;
 
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
-		spin_lock(&shard->lock);
+		spin_lock_irq(&shard->lock);
 		shard->stopping = true;
-		spin_unlock(&shard->lock);
+		spin_unlock_irq(&shard->lock);
 	}
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		/*
 		 * Once a schedule has failed because of @closed, no ->expire may begin. So the lock
 		 * orders this store after those to @stopping, which keep threads from firing.
 		 */
-		spin_lock(&shard->lock);
+		spin_lock_irq(&shard->lock);
 		WRITE_ONCE(shard->closed, true);
-		spin_unlock(&shard->lock);
+		spin_unlock_irq(&shard->lock);
 	}
 }
 
@@ -128,9 +128,9 @@ void hwt_stop_threads(struct hwt_wheel *wheel)
 	struct hwt_shard *shard;
 
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
-		spin_lock(&shard->lock);
+		spin_lock_irq(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX);
-		spin_unlock(&shard->lock);
+		spin_unlock_irq(&shard->lock);
 		hwt_threads_stop(shard);
 	}
 }
@@ -141,14 +141,14 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 	struct hwt_shard *shard;
 
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
-		spin_lock(&shard->lock);
+		spin_lock_irq(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX);
 		/* Only marks can be on shard->owed now: wake the tasks that wait for them. */
 		while (!list_empty(&shard->owed))
 			hwt_end_hold(shard, &runner, list_first_entry(&shard->owed,
 								      struct hwt_timeout, link));
 		WRITE_ONCE(shard->stopped, true);
-		spin_unlock(&shard->lock);
+		spin_unlock_irq(&shard->lock);
 	}
 }
 

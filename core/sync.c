@@ -70,9 +70,9 @@ bool hwt_in_callback(const struct hwt_wheel *wheel)
 	bool inside = false;
 
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
-		spin_lock(&shard->lock);
+		spin_lock_irq(&shard->lock);
 		inside |= hwt_in_callback_of(shard, NULL);
-		spin_unlock(&shard->lock);
+		spin_unlock_irq(&shard->lock);
 	}
 	return inside;
 }
@@ -80,7 +80,7 @@ bool hwt_in_callback(const struct hwt_wheel *wheel)
 void hwt_runner_enter(struct hwt_shard *shard, struct hwt_runner *runner)
 	__acquires(&shard->lock)
 {
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	runner->stamp = 0;
 	list_add_tail(&runner->entry, &shard->runners);
 }
@@ -91,11 +91,11 @@ static void hwt_unlock_last(struct hwt_shard *shard)
 {
 	/*
 	 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard, which
-	 * contains the lock, is freed only after spin_unlock() has returned.
+	 * contains the lock, is freed only after spin_unlock_irq() has returned.
 	 */
 	rcu_read_lock();
 	hwt_wake(shard, shard);
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	rcu_read_unlock();
 }
 
@@ -110,7 +110,7 @@ void hwt_runner_leave(struct hwt_shard *shard, struct hwt_runner *runner)
 static void hwt_shard_enter(struct hwt_shard *shard)
 	__acquires(&shard->lock)
 {
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	shard->callers++;
 }
 
@@ -125,12 +125,12 @@ static void hwt_shard_leave(struct hwt_shard *shard)
 void hwt_wheel_enter(struct hwt_wheel *wheel)
 {
 	hwt_shard_enter(wheel->first_shard);
-	spin_unlock(&wheel->first_shard->lock);
+	spin_unlock_irq(&wheel->first_shard->lock);
 }
 
 void hwt_wheel_leave(struct hwt_wheel *wheel)
 {
-	spin_lock(&wheel->first_shard->lock);
+	spin_lock_irq(&wheel->first_shard->lock);
 	hwt_shard_leave(wheel->first_shard);
 }
 
@@ -154,11 +154,11 @@ again:
 /* Wait until all tasks have left a stopped shard, which no further task enters. */
 void hwt_wait_unused(struct hwt_shard *shard)
 {
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	/* The engine's own entry remains in the list of runners until the shard is freed. */
 	while (shard->callers || !list_is_singular(&shard->runners))
 		hwt_wait_for(shard, shard);
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 }
 
 /* -- One timeout --------------------------------------------------------- */
@@ -194,10 +194,10 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	if (!(state & HWT_F_HELD))
 		return true;
 	/* Another CPU has yet to push the timeout or, if ARMED is set, has scheduled it again. */
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	if ((state & HWT_F_HELD) == HWT_F_SUBMITTED)
 		usleep_range(10, 50);
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	return false;
 }
 
@@ -387,7 +387,7 @@ static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	if (shard->nr_workers)
 		hwt_worker_wake(shard);
 	else
-		hwt_engine_kick(shard);
+		hwt_engine_kick_locked(shard);
 	while (!mark->reached)
 		hwt_wait_for(shard, &mark->timeout);
 	hwt_wait_callbacks(shard, mark->call);
@@ -509,14 +509,14 @@ int hwt_shard_flush(struct hwt_shard *shard)
 	int ret = 0;
 
 	hwt_lockdep_shard(shard);
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	/* Timeouts that were armed while RUNNING, or on shard->owed, are linked by runners. */
 	if (!shard->stopping)
 		hwt_owed_wait(shard);
 	while (!shard->stopping) {
 		if (hwt_clock_moved(shard)) {
-			/* The clock was set: wait until the engine has sorted the timeouts anew. */
-			hwt_engine_kick(shard);
+			/* The clock was set: the engine must first sort the timeouts anew. */
+			hwt_engine_kick_locked(shard);
 			hwt_wait_for(shard, shard);
 		} else if (hwt_engine_advance(shard, hwt_engine_tick(shard))) {
 			break;
@@ -530,6 +530,6 @@ int hwt_shard_flush(struct hwt_shard *shard)
 	/* If a stop has begun, it may have handed back due timeouts, which then have not fired. */
 	if (shard->stopping)
 		ret = -ESHUTDOWN;
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	return ret;
 }

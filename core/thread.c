@@ -43,7 +43,7 @@ static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 		ret = set_cpus_allowed_ptr(current, shard->affinity);
 		cpus_read_unlock();
 	}
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	/*
 	 * After -EBUSY (CPU hotplug is in progress), the engine pins the thread later. After any
 	 * other error, all CPUs of the shard are offline: hwt_cpu_online() pins the thread.
@@ -51,7 +51,7 @@ static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 	WRITE_ONCE(runner->unpinned, ret);
 	if (ret == -EBUSY)
 		WRITE_ONCE(shard->repin_needed, true);
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 }
 
 /* Return true if an affinity mask has all CPUs that are online and not isolated. */
@@ -173,8 +173,8 @@ static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 	if (list_empty(due)) {
 		due = NULL;
 	} else if (hwt_clock_moved(shard)) {
-		/* The clock was set: the engine finds out which timeouts are still due. */
-		hwt_engine_kick(shard);
+		/* The clock was set, so they may not be due any more: leave them to the engine. */
+		hwt_engine_kick_locked(shard);
 		due = NULL;
 	}
 	if (list_empty(owed))
@@ -204,14 +204,14 @@ static void hwt_worker_wait(struct hwt_shard *shard, struct hwt_worker *worker)
 	 * wake-up finds the state that is set here, and ends the sleep.
 	 */
 	set_current_state(hwt_idle_state(shard));
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	if (!hwt_thread_ends(shard))
 		schedule();
 	__set_current_state(TASK_RUNNING);
 	if (unlikely(READ_ONCE(worker->runner.unpinned) || hwt_thread_off_affinity(shard)))
 		hwt_thread_pin(shard, &worker->runner);
 	worker->runner.stamp = 0;
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	list_del_init(&worker->idle);
 }
 
@@ -222,14 +222,14 @@ static int hwt_worker_thread(void *arg)
 	unsigned int n = 0;
 
 	hwt_thread_begin(shard, &worker->runner);
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	while (!hwt_thread_ends(shard)) {
 		if (unlikely(hwt_frozen(shard))) {
-			/* Stay off the idle list while frozen, and look for work after the thaw. */
-			spin_unlock(&shard->lock);
+			/* Freeze outside of the idle list, to look for work after the thaw. */
+			spin_unlock_irq(&shard->lock);
 			hwt_thread_freeze(shard);
 			worker->runner.stamp = 0;
-			spin_lock(&shard->lock);
+			spin_lock_irq(&shard->lock);
 		} else if (!hwt_worker_serve(shard, worker)) {
 			hwt_worker_wait(shard, worker);
 		} else if (++n % HWT_STEP == 0) {
@@ -237,7 +237,7 @@ static int hwt_worker_thread(void *arg)
 			hwt_runner_break(shard, &worker->runner);
 		}
 	}
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	complete(&shard->exited);
 	return 0;
 }
@@ -268,9 +268,9 @@ static void hwt_workers_stop(struct hwt_shard *shard, unsigned int n)
 	while (n--) {
 		runner = &shard->worker[n].runner;
 		kthread_stop(runner->task);
-		spin_lock(&shard->lock);
+		spin_lock_irq(&shard->lock);
 		list_del(&runner->entry);
-		spin_unlock(&shard->lock);
+		spin_unlock_irq(&shard->lock);
 	}
 }
 
@@ -385,9 +385,9 @@ static void hwt_thread_repin(struct hwt_shard *shard, struct hwt_runner *runner)
 	if (!unpinned && !hwt_thread_affinity_lost(shard, runner->task))
 		return;
 	unpinned = set_cpus_allowed_ptr(runner->task, shard->affinity);
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	WRITE_ONCE(runner->unpinned, unpinned);
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 }
 
 /*
@@ -401,10 +401,10 @@ void hwt_threads_pin(struct hwt_shard *shard)
 	/* If the threads are to end, a stop has moved them to another CPU: leave them there. */
 	if (hwt_thread_ends(shard))
 		return;
-	/* Clear the flag before pinning: a thread that then fails to pin itself sets it again. */
-	spin_lock(&shard->lock);
+	/* Clear the flag first: a thread that cannot pin itself from now on sets it again. */
+	spin_lock_irq(&shard->lock);
 	WRITE_ONCE(shard->repin_needed, false);
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	hwt_thread_repin(shard, &shard->engine);
 	for (n = 0; n < shard->nr_workers; n++)
 		hwt_thread_repin(shard, &shard->worker[n].runner);

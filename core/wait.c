@@ -36,9 +36,9 @@ void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktim
 	 */
 	prepare_to_wait(queue, &wait.wq_entry, state);
 	shard->waiters++;
-	spin_unlock(&shard->lock);
+	spin_unlock_irq(&shard->lock);
 	schedule_hrtimeout(until, HRTIMER_MODE_ABS);
-	spin_lock(&shard->lock);
+	spin_lock_irq(&shard->lock);
 	shard->waiters--;
 	finish_wait(queue, &wait.wq_entry);
 }

@@ -182,7 +182,7 @@ PLANTS = [
     ("one side is renamed", "core/engine.c", "Barrier sleep.mb,", "Barrier sleep.fence,",
      r"push.add pairs with sleep.mb in hwt_engine_publish\(\), where that is not"),
     ("one side no longer names the other", "core/engine.c",
-     "pass.mb, pairs with kick.before in hwt_engine_kick() and", "pass.mb, pairs with",
+     "pass.mb, pairs with kick.before in __hwt_engine_kick() and", "pass.mb, pairs with",
      "kick.before pairs with pass.mb, which does not say so"),
     ("the other side's function is renamed", "core/submit.c", "void hwt_push(", "void hwt_put(",
      r"sleep.mb pairs with push.add in hwt_push\(\), where that is not"),
