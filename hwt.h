@@ -12,14 +12,15 @@
  * operations on the same timeout (columns), without a lock of the caller. *_sync stands for
  * hwt_cancel_sync() and hwt_shutdown_sync().
  *
- *                    | schedule | periodic | cancel | *_sync | query | callback
- *   -----------------+----------+----------+--------+--------+-------+---------
- *   schedule         |    -     |    -     |   -    |   -    |   -   |    -
- *   schedule_periodic|    -     |    L     |   -    |   -    |   -   |    -
- *   cancel           |    -     |    -     |   -    |   -    |   -   |    -
- *   *_sync           |    -     |    -     |   -    |   -    |   -   |    S
- *   query            |    -     |    -     |   -    |   -    |   -   |    -
- *   init, set_wheel  |    X     |    X     |   X    |   X    |   X   |    X
+ *                    | schedule | periodic | cancel | delete | *_sync | query | callback
+ *   -----------------+----------+----------+--------+--------+--------+-------+---------
+ *   schedule         |    -     |    -     |   -    |   -    |   -    |   -   |    -
+ *   schedule_periodic|    -     |    L     |   -    |   -    |   -    |   -   |    -
+ *   cancel           |    -     |    -     |   -    |   -    |   -    |   -   |    -
+ *   delete           |    -     |    -     |   -    |   -    |   -    |   -   |    -
+ *   *_sync           |    -     |    -     |   -    |   -    |   -    |   -   |    S
+ *   query            |    -     |    -     |   -    |   -    |   -    |   -   |    -
+ *   init, set_wheel  |    X     |    X     |   X    |   X    |   X    |   X   |    X
  *
  *   -  The operations may run concurrently: each takes effect at one instant, and the last one
  *      wins.
@@ -53,12 +54,13 @@
  *     If objects are destroyed in process context, the way without reference counts is cheaper: it
  *     saves getting and putting a reference, two atomic operations, for each schedule.
  *
- *     If hwt_cancel() returns true, the timeout will not fire, but may still be held.
+ *     If hwt_cancel() returns true, the timeout will not fire, but may still be held. If
+ *     hwt_delete() returns true, the hold is over, and its reference is the caller's.
  *
- * ->release is called exactly once for each hold, in process context, after hwt has accessed the
- * timeout for the last time in that hold. By then, another CPU may already have scheduled the
- * timeout again, and so begun a new hold. If a _sync call ends a hold, the ->release of that hold
- * has returned before the _sync call returns.
+ * ->release is called once for each hold, unless hwt_delete() has given the timeout back. It
+ * is called in process context, after hwt has accessed the timeout for the last time in that hold.
+ * By then, another CPU may already have scheduled the timeout again, and so begun a new hold. If a
+ * _sync call ends a hold, the ->release of that hold has returned before the _sync call returns.
  */
 #ifndef _HWT_H
 #define _HWT_H
@@ -517,6 +519,7 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 
 bool hwt_cancel(struct hwt_timeout *timeout);
 int hwt_try_cancel(struct hwt_timeout *timeout);
+bool hwt_delete(struct hwt_timeout *timeout);
 int hwt_cancel_sync(struct hwt_timeout *timeout);
 int hwt_shutdown_sync(struct hwt_timeout *timeout);
 void hwt_reopen(struct hwt_timeout *timeout);
@@ -594,7 +597,8 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
  * Any context.
  *
  * Return: true from the cancel of the pending timeout, or from the stop that hands it back, until
- * the timeout is scheduled again.
+ * the timeout is scheduled again. A timeout that hwt_delete() has given back counts as cancelled,
+ * too, without a call of its ->cancelled.
  */
 static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 {

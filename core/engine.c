@@ -16,6 +16,7 @@
 #include <linux/percpu.h>
 #include <linux/prefetch.h>
 #include <linux/printk.h>
+#include <linux/processor.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -181,7 +182,8 @@ static void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 s
 		hwt_link_rest(shard, timeout, tick);
 }
 
-static void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
+/* Remove a timeout from its bucket or the due list. */
+void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
 	hwt_buckets_remove(&shard->buckets, timeout);
@@ -210,8 +212,8 @@ void hwt_unowe(struct hwt_timeout *timeout)
 	timeout->owed = false;
 }
 
-/* Collect a timeout that was taken off a submission list. On return, it may have been freed. */
-static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout)
+/* The part of hwt_collect_one() that is inlined where many timeouts are collected. */
+static __always_inline void __hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
 	u64 old = hwt_timeout_state(timeout);
@@ -238,6 +240,13 @@ static void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout
 		hwt_wake_timeout(shard, timeout);
 }
 
+/* Collect a timeout that was taken off a submission list. On return, it may have been freed. */
+void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout)
+	__must_hold(&shard->lock)
+{
+	__hwt_collect_one(shard, timeout);
+}
+
 /* Collect up to @max entries of @fresh of an inbox. Return their number. */
 static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox *inbox,
 				      unsigned int max)
@@ -247,7 +256,7 @@ static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox 
 	unsigned int n = 0;
 
 	while (n < max && (timeout = hwt_intake_pop(shard, inbox))) {
-		hwt_collect_one(shard, timeout);
+		__hwt_collect_one(shard, timeout);
 		n++;
 	}
 	hwt_count(&shard->collected, n);
@@ -304,9 +313,25 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 	}
 }
 
-/* Collect @cpu's submissions until @timeout, if it is one, is collected. May drop the lock. */
+/*
+ * Drop the lock for a moment, in a context that may have interrupts off. @flags: from the
+ * spin_lock_irqsave() of the lock.
+ */
+void hwt_lock_pause(struct hwt_shard *shard, unsigned long *flags)
+	__must_hold(&shard->lock)
+{
+	spin_unlock_irqrestore(&shard->lock, *flags);
+	cpu_relax();
+	spin_lock_irqsave(&shard->lock, *flags);
+}
+
+/*
+ * Collect submissions of @cpu until @timeout is collected or not among them. Drops the lock between
+ * steps. @flags: those of hwt_lock_pause(), or NULL in a task that may sleep.
+ */
 void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
-		       const struct hwt_timeout *timeout)
+		       const struct hwt_timeout *timeout,
+		       unsigned long *flags)
 	__must_hold(&shard->lock)
 {
 	struct hwt_inbox *inbox = per_cpu_ptr(shard->inbox, cpu);
@@ -318,8 +343,12 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
 	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu)) {
-		if (hwt_collect_taken(shard, inbox, HWT_STEP) == HWT_STEP)
-			hwt_lock_break(shard);
+		if (hwt_collect_taken(shard, inbox, HWT_STEP) == HWT_STEP) {
+			if (flags)
+				hwt_lock_pause(shard, flags);
+			else
+				hwt_lock_break(shard);
+		}
 	}
 }
 

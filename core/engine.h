@@ -12,12 +12,16 @@
  * functions may drop it and take it again.
  */
 void hwt_lock_break(struct hwt_shard *shard);
+void hwt_lock_pause(struct hwt_shard *shard, unsigned long *flags);
 void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner);
+void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout);
 void hwt_unowe(struct hwt_timeout *timeout);
+void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout);
 unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max);
 void hwt_collect_submitted(struct hwt_shard *shard);
 void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
-		       const struct hwt_timeout *timeout);
+		       const struct hwt_timeout *timeout,
+		       unsigned long *flags);
 void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_timeout *timeout);
 void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 		struct hwt_timeout *timeout, bool notify);

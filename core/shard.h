@@ -61,7 +61,7 @@
  * @list:      the submission lists: timeouts with SUBMITTED set, newest first. A hash of a
  *             timeout's address selects its list. Any context on this CPU pushes timeouts, with
  *             preemption disabled; see hwt_push(). A holder of the shard's lock, on any CPU, takes
- *             each list as a whole.
+ *             each list as a whole, or its newest entry (hwt_delete()).
  * @scheduled: number of schedules of timeouts that were not pending
  * @rearmed:   number of schedules of timeouts that were pending
  * @cancelled: number of cancels of timeouts that were pending
@@ -213,7 +213,8 @@ struct hwt_shard {
 	 * Protects the members from here to the counters, the member @link of all timeouts of this
 	 * shard, and entries taken off a submission list. Taken for bounded steps, and never held
 	 * during a callback. One step is not bounded: with the parameter "debug", the unloading of
-	 * a module walks all timeouts under the lock. Interrupts are off while it is held.
+	 * a module walks all timeouts under the lock. Interrupts are off while it is held: the
+	 * caller of hwt_delete() may hold a lock that an interrupt handler takes, too.
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;

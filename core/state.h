@@ -59,6 +59,10 @@
  *              ARMED, in a bucket     - ARMED REARM, + SUBMITTED   submit
  *              ... and in each of the last two rows + CANCELLED, - EXPIRED; if the cancel is a
  *              shutdown, + SHUTDOWN in each row
+ *   delete     not pending            -                            -
+ *              RUNNING                - ARMED REARM                - (left to finish)
+ *              else                   - ARMED REARM SUBMITTED      give back
+ *              ... and in each of the last two rows + CANCELLED, - EXPIRED; a shutdown: + SHUTDOWN
  *   reopen     any                    - SHUTDOWN                   -
  *   collect    RUNNING                - SUBMITTED                  - (left to finish)
  *              ARMED                  - SUBMITTED                  link
@@ -120,6 +124,7 @@
  * @HWT_OWE_CALL:	append the timeout to shard->owed, so that a runner ends its hold later;
  *			leave the state as it is
  * @HWT_RELEASE:	call ->release, if there is one, since the hold is over
+ * @HWT_GIVE_BACK:	call nothing: the hold is over, and its reference is the caller's
  * @HWT_UNCHANGED:	leave the state as it is, because HWT_SCHEDULE_EARLIER or
  *			HWT_SCHEDULE_UNLESS_PENDING, a flag of the call, asks for that
  * @HWT_REFUSED_NOT_PENDING: leave the state as it is, and fail: HWT_SCHEDULE_PENDING, a flag of the
@@ -135,6 +140,7 @@ enum hwt_action {
 	HWT_CALL_CANCELLED,
 	HWT_OWE_CALL,
 	HWT_RELEASE,
+	HWT_GIVE_BACK,
 	HWT_UNCHANGED,
 	HWT_REFUSED_NOT_PENDING,
 	HWT_REFUSED_SHUTDOWN,
@@ -226,6 +232,27 @@ static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 	if (!(old & (HWT_F_SUBMITTED | HWT_F_RUNNING))) {
 		change.state |= HWT_F_SUBMITTED;
 		change.action = HWT_SUBMIT;
+	}
+	return change;
+}
+
+/**
+ * hwt_state_delete() - hwt_delete() takes a timeout back, under the shard's lock
+ * @old: the present state. If SUBMITTED is set, no submission list has the timeout any more, and
+ *       it is pending or on shard->owed.
+ * @set: HWT_F_SHUTDOWN if the timeout is shut down, too, else 0
+ */
+static inline struct hwt_change hwt_state_delete(u64 old, u64 set)
+{
+	struct hwt_change change = { .state = old | set, .action = HWT_NOTHING };
+
+	if (!(old & HWT_F_PENDING))
+		return change;
+	change.state &= ~(HWT_F_PENDING | HWT_F_EXPIRED);
+	change.state |= HWT_F_CANCELLED;
+	if (!(old & HWT_F_RUNNING)) {
+		change.state &= ~HWT_F_SUBMITTED;
+		change.action = HWT_GIVE_BACK;
 	}
 	return change;
 }

@@ -9,10 +9,8 @@
  */
 #include <linux/export.h>
 #include <linux/hardirq.h>
-#include <linux/hash.h>
 #include <linux/irq_work.h>
 #include <linux/irqflags.h>
-#include <linux/log2.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
@@ -24,12 +22,30 @@
 #include "core/submit.h"
 #include "core/trace.h"
 
-/* -- The submission lists ------------------------------------------------ */
+/* -- Interrupts -------------------------------------------------------------- */
 
-static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
+/*
+ * Keep interrupts off from the change of a state that sets SUBMITTED to the push. A task or softirq
+ * that calls hwt_delete() spins until the push, and may hold a lock for which a handler waits that
+ * has interrupted the pushing CPU. On PREEMPT_RT, such a lock is not held in hwt_delete(), and it
+ * is enough that the caller has disabled preemption.
+ */
+static __always_inline unsigned long hwt_irqs_off(void)
 {
-	return hash_ptr(timeout, ilog2(HWT_CHAINS));
+	unsigned long flags = 0;
+
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		local_irq_save(flags);
+	return flags;
 }
+
+static __always_inline void hwt_irqs_restore(unsigned long flags)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		local_irq_restore(flags);
+}
+
+/* -- The submission lists ------------------------------------------------ */
 
 /*
  * Push a timeout, for which the caller has set SUBMITTED, on a submission list of this CPU. The
@@ -47,11 +63,12 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 	/* If hwt_sync_try() reads an old CPU, it misses the timeout, and hwt_sync() tries again. */
 	WRITE_ONCE(timeout->cpu, cpu);
 	/*
-	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), reclaim.mb
-	 * in hwt_engine_reclaim() and sleep.mb in hwt_engine_publish(): the CPU that takes the
-	 * entry sees what was written before the push. If this CPU then finds its byte or
-	 * shard->reclaim set, the entry is taken after that flag is cleared. If the last collection
-	 * before a sleep misses the entry, this CPU finds wake_tick and sleep_seq of that sleep.
+	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), delete.first
+	 * in hwt_delete_last(), reclaim.mb in hwt_engine_reclaim() and sleep.mb in
+	 * hwt_engine_publish(): the CPU that takes the entry sees what was written before the push.
+	 * If this CPU then finds its byte or shard->reclaim set, the entry is taken after that flag
+	 * is cleared. If the last collection before a sleep misses the entry, this CPU finds
+	 * wake_tick and sleep_seq of that sleep.
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(shard->active[cpu])) {
@@ -117,22 +134,24 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 		return held | HWT_WAS_PENDING;
 	}
 	this_cpu_inc(inbox->scheduled);
-	/* If an interrupt counts before this read, a kick is left out or made twice: no harm. */
-	if (unlikely(!(raw_cpu_read(inbox->scheduled) & (HWT_BACKLOG - 1))))
-		hwt_engine_kick(shard);
 	return held;
 }
 
 /*
  * Hand a SUBMITTED timeout to the engine. @action: HWT_SUBMIT if the caller has set SUBMITTED; then
- * @seq is sleep_seq before that. Not inlined: the usual move to a later tick needs no call.
+ * interrupts are off, and @seq is sleep_seq, and @irqs the state of interrupts, before that. Not
+ * inlined: the usual move to a later tick needs no call.
  */
-static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout,
-				u64 tick, enum hwt_action action, unsigned int seq)
+static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick,
+				enum hwt_action action, unsigned int seq, unsigned long irqs)
 {
 	if (action == HWT_SUBMIT) {
 		hwt_push(shard, timeout);
+		hwt_irqs_restore(irqs);
 		if (unlikely(READ_ONCE(shard->sleep_seq) != seq))
+			hwt_engine_kick(shard);
+		/* If an interrupt counts before this read, a kick is left out or made twice. */
+		if (unlikely(!(raw_cpu_read(shard->inbox->scheduled) & (HWT_BACKLOG - 1))))
 			hwt_engine_kick(shard);
 	}
 	if (static_branch_unlikely(&hwt_debug))
@@ -146,7 +165,8 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, unsigned int flags)
 {
-	struct hwt_change change;
+	struct hwt_change change = { .action = HWT_NOTHING };
+	unsigned long irqs = 0;
 	unsigned int seq = 0;
 	int was;
 	u64 old;
@@ -162,15 +182,18 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	old = hwt_timeout_state(timeout);
 	/*
 	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
-	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in hwt_collect_one()
-	 * and state.fire in hwt_fire_claim(): the next callback sees what the client wrote before
-	 * this call, a new hold begins after all accesses of the last one, and sleep_seq is read
-	 * before SUBMITTED is set. Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq
+	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in
+	 * __hwt_collect_one() and state.fire in hwt_fire_claim(): the next callback sees what the
+	 * client wrote before this call, a new hold begins after all accesses of the last one, and
+	 * sleep_seq is read before SUBMITTED is set. Barrier state.pull, pairs with state.arm in
+	 * hwt_arm(), sleep.seq
 	 * and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): if the timeout was
 	 * SUBMITTED already, the engine collects it at its new tick, or this CPU finds wake_tick
 	 * and @kicked as the engine has written them.
 	 */
 	do {
+		if (change.action == HWT_SUBMIT)	/* after a failure */
+			hwt_irqs_restore(irqs);
 		change = hwt_state_schedule(old, tick, flags);
 		if (unlikely(change.action >= HWT_UNCHANGED))
 			return hwt_schedule_refused(change.action, old);
@@ -178,13 +201,15 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 		 * Before the push, another CPU may move the timeout to an earlier tick and wake the
 		 * engine. If the engine then sleeps again, hwt_submit() finds sleep_seq changed.
 		 */
-		if (change.action == HWT_SUBMIT)
+		if (change.action == HWT_SUBMIT) {
 			seq = READ_ONCE(shard->sleep_seq);
+			irqs = hwt_irqs_off();
+		}
 	} while (!hwt_state_change(timeout, &old, change.state));
 
 	was = hwt_schedule_account(shard, old);
 	if (change.action != HWT_NOTHING)
-		hwt_submit(shard, timeout, tick, change.action, seq);
+		hwt_submit(shard, timeout, tick, change.action, seq, irqs);
 	return was;
 }
 
@@ -472,6 +497,7 @@ static void hwt_reclaim_soon(struct hwt_shard *shard)
 static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 {
 	struct hwt_shard *shard;
+	unsigned long irqs;
 	unsigned int seq;
 	bool claimed;
 	u64 old;
@@ -487,13 +513,14 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 	shard = timeout->shard;
 	/* Read this before SUBMITTED is set, to notice if the engine sleeps before the push. */
 	seq = READ_ONCE(shard->sleep_seq);
+	irqs = hwt_irqs_off();
 	claimed = hwt_cancel_claim(timeout, 0, &old);
+	if (claimed)
+		hwt_push(shard, timeout);
+	hwt_irqs_restore(irqs);
 	if (old & HWT_F_PENDING) {
-		if (claimed) {
-			hwt_push(shard, timeout);
-			if (unlikely(READ_ONCE(shard->sleep_seq) != seq))
-				hwt_engine_kick(shard);
-		}
+		if (claimed && unlikely(READ_ONCE(shard->sleep_seq) != seq))
+			hwt_engine_kick(shard);
 		hwt_cancel_account(shard, timeout, old);
 		hwt_reclaim_soon(shard);
 	}

@@ -5,6 +5,9 @@
 #ifndef _HWT_CORE_SUBMIT_H
 #define _HWT_CORE_SUBMIT_H
 
+#include <linux/hash.h>
+#include <linux/log2.h>
+
 #include "core/shard.h"
 #include "core/state.h"
 
@@ -20,6 +23,12 @@ static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 n
 {
 	/* No barrier is named here: the comments of the callers name it and say what it orders. */
 	return atomic64_try_cmpxchg(&timeout->state, (s64 *)old, new);
+}
+
+/* Return the submission list, of those of a CPU, on which a timeout is pushed. */
+static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
+{
+	return hash_ptr(timeout, ilog2(HWT_CHAINS));
 }
 
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was);

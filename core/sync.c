@@ -175,7 +175,7 @@ static bool hwt_sync_try(struct hwt_shard *shard, struct hwt_runner *runner,
 	if (was & HWT_F_PENDING)
 		hwt_cancel_account(shard, timeout, was);
 	if (!claimed && (was & HWT_F_SUBMITTED) && !timeout->owed)
-		hwt_collect_until(shard, READ_ONCE(timeout->cpu), timeout);
+		hwt_collect_until(shard, READ_ONCE(timeout->cpu), timeout, NULL);
 	if (claimed || timeout->owed)
 		hwt_end_hold(shard, runner, timeout);
 	return was & HWT_F_PENDING;

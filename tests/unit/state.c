@@ -48,14 +48,15 @@ static void every(u64 old, struct hwt_change change)
 	/* A change that sets SUBMITTED is followed by a push, and no other change is. */
 	HOLDS((change.action == HWT_SUBMIT) ==
 	      (!(old & HWT_F_SUBMITTED) && (change.state & HWT_F_SUBMITTED)));
-	/* A change that ends a hold is followed by a release, and no other change is. */
-	HOLDS((change.action == HWT_RELEASE) ==
+	/* What ends a hold is followed by a release, or gives the timeout back. */
+	HOLDS((change.action == HWT_RELEASE || change.action == HWT_GIVE_BACK) ==
 	      ((old & HWT_F_HELD) && !(change.state & HWT_F_HELD)));
 	HOLDS((change.action == HWT_CALL || change.action == HWT_CALL_CANCELLED) ==
 	      ((change.state & HWT_F_RUNNING) && (change.action != HWT_NOTHING) &&
 	       (!(old & HWT_F_RUNNING) || change.state == old)) ||
 	      change.action >= HWT_OWE_CALL || change.action <= HWT_LINK);
-	HOLDS(change.action < HWT_OWE_CALL || change.action == HWT_RELEASE || change.state == old);
+	HOLDS(change.action < HWT_OWE_CALL || change.action == HWT_RELEASE ||
+	      change.action == HWT_GIVE_BACK || change.state == old);
 	HOLDS(SAME(HWT_F_SHUTDOWN) || GAINS(HWT_F_SHUTDOWN));
 }
 
@@ -130,6 +131,24 @@ static void try_end(u64 old, const struct hwt_timeout_ops *client)
 	      (!(old & HWT_F_ARMED) && (old & HWT_F_CANCELLED) && client->cancelled));
 }
 
+static void try_delete(u64 old, u64 set)
+{
+	struct hwt_change change = hwt_state_delete(old, set);
+
+	/* hwt_delete() collects a timeout that is SUBMITTED and RUNNING first. */
+	if ((old & HWT_F_SUBMITTED) && ((old & HWT_F_RUNNING) || !(old & HWT_F_PENDING)))
+		return;
+	every(old, change);
+	HOLDS(!(change.state & HWT_F_PENDING) && TICK_SAME && SAME(HWT_F_RUNNING));
+	HOLDS(!set || (change.state & HWT_F_SHUTDOWN));
+	HOLDS(!(old & HWT_F_PENDING) || (change.state & HWT_F_CANCELLED));
+	HOLDS((old & HWT_F_PENDING) || (change.state | set) == (old | set));
+	/* What is given back is held by nobody; what is not, is left as it was held. */
+	HOLDS((change.action == HWT_GIVE_BACK) ==
+	      ((old & HWT_F_PENDING) && !(old & HWT_F_RUNNING)));
+	HOLDS(change.action != HWT_GIVE_BACK || !(change.state & HWT_F_HELD));
+}
+
 static void try_fire(u64 old, u64 now)
 {
 	struct hwt_change change = hwt_state_fire(old, now);
@@ -198,8 +217,10 @@ static void check_from(u64 old)
 		try_finish(old, ticks[i], false);
 		try_finish(old, ticks[i], true);
 	}
-	for (i = 0; i < ARRAY_SIZE(sets); i++)
+	for (i = 0; i < ARRAY_SIZE(sets); i++) {
 		try_cancel(old, sets[i]);
+		try_delete(old, sets[i]);
+	}
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
 		try_collect(old, &ops[i]);
 		try_end(old, &ops[i]);
@@ -236,6 +257,7 @@ static void print_from(unsigned int old, u64 state)
 		print("fire", tick, 0, hwt_state_fire(state, tick), old);
 	}
 	for (i = 0; i < 2; i++) {
+		print("delete", i, 0, hwt_state_delete(state, sets[i]), old);
 		print("cancel", i, 0, hwt_state_cancel(state, sets[i]), old);
 		print("collect", i, 0, hwt_state_collect(state, &ops[i]), old);
 		print("end", i, 0, hwt_state_end(state, &ops[2 * i]), old);

@@ -34,6 +34,7 @@
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/err.h>
+#include <linux/kconfig.h>
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/log2.h>
@@ -459,6 +460,8 @@ void usleep_range(unsigned long min, unsigned long max);
 #define preempt_enable()	do { barrier(); shim_cpu.preempt_count--; } while (0)
 #define in_nmi()		(preempt_count() & NMI_MASK)
 #define irqs_disabled()		false
+#define local_irq_save(flags)	((flags) = 0)
+#define local_irq_restore(flags)	((void)(flags))
 
 /* -- Per CPU ------------------------------------------------------------- */
 
@@ -550,6 +553,8 @@ static __always_inline void spin_unlock(spinlock_t *lock)
 /* There are no interrupts: to disable and enable them, an instruction each, is left out. */
 #define spin_lock_irq(lock)	spin_lock(lock)
 #define spin_unlock_irq(lock)	spin_unlock(lock)
+#define spin_lock_irqsave(lock, flags)	do { (flags) = 0; spin_lock(lock); } while (0)
+#define spin_unlock_irqrestore(lock, flags)	do { (void)(flags); spin_unlock(lock); } while (0)
 
 struct mutex {
 	pthread_mutex_t mutex;

@@ -43,7 +43,9 @@
 #define GIVE	256		/* schedule with the thread's own reference, and end */
 #define INIT	512		/* hwt_timeout_init(), if it is not held */
 #define BARRIER	1024		/* hwt_wheel_barrier() by a caller in no module, and end */
+#define DELETE	2048		/* hwt_delete() */
 
+#define DELETES	(((OPS0) | (OPS1)) & DELETE)
 #define SYNCS	(((OPS0) | (OPS1)) & (SYNC | SHUT) || !(REL & 1))
 #define BARRIERS (((OPS0) | (OPS1)) & BARRIER)
 
@@ -742,6 +744,96 @@ inline sync(y, r, set)
 	od
 }
 
+#if DELETES
+/* -- Delete -------------------------------------------------------------- */
+
+/* hwt_delete_last(), from the list of CPU c */
+#define POP(c)	head[c] == y -> head[c] = next[y]; again = true
+
+/*
+ * hwt_delete(). @y: the timeout; @x: collected timeouts; @again: y was taken off its list, and has to
+ * be collected by this thread.
+ */
+inline delete(y, r)
+{
+	do
+	:: atomic { !lock -> lock = true;
+		x = y;
+		touch(x);
+		old = state[x];
+		if
+		:: (old & SUBMITTED) && at[y] != ENDED ->
+			if
+			:: POP(0)
+#if CPUS > 1
+			:: POP(1)
+#endif
+			:: else
+			fi;
+			more = !again;
+			if
+			:: again && (old & (ARMED | RUNNING)) != ARMED ->
+				how = COLLECTED;
+				again = false
+			:: else
+			fi
+		:: else
+		fi }
+		work(r);
+		/* Another thread may change the state before this step, but not in it. */
+		if
+		:: atomic { (state[y] & SUBMITTED) && !again && at[y] != ENDED ->
+			touch(y);
+			old = state[y];
+			lock = false }
+			/* hwt_delete_pause() */
+			atomic { state[y] != old || intake || submitted[0] || submitted[CPUS - 1] ||
+				 head[0] == y || head[CPUS - 1] == y -> skip }
+		:: atomic { again && (state[y] & (ARMED | RUNNING)) != ARMED &&
+			    !MUT(DELETE_FORGETS) ->
+			x = y;
+			how = COLLECTED;
+			again = false }
+			work(r);
+			atomic { lock = false }
+		:: atomic { else ->
+			touch(y);
+			if
+			:: at[y] != ENDED -> at[y] = NOWHERE
+			:: else
+			fi;
+			old = state[y];
+			state_delete(old, 0);
+			if
+			:: act == GIVE_BACK ->
+				if
+				:: at[y] == ENDED -> at[y] = NOWHERE; ENDED_REMOVE(y)
+				:: else
+				fi;
+				assert(live[y]);
+				live[y] = false;
+				fresh[y] = false;
+				untold[y] = false;
+				assert(owed[y] > 0);
+				owed[y]--;
+				GHOST_END(y)
+				state[y] = new;
+				assert(at[y] == NOWHERE && head[0] != y && head[CPUS - 1] != y);
+				if
+				:: RELEASE(y) -> put(y)
+				:: else
+				fi
+			:: act != GIVE_BACK && (old & PENDING) -> ghost_cancel(y); state[y] = new
+			:: else
+			fi;
+			lock = false;
+			x = 0; again = false;
+			break }
+		fi
+	od
+}
+#endif
+
 #if BARRIERS
 /* -- Barrier ------------------------------------------------------------- */
 
@@ -1105,9 +1197,10 @@ proctype Clock()
 #define CPU(t)		((t) * (CPUS - 1))
 #define OP(bit, k, t)	(may & bit) -> kind = k; tick = t
 #if BARRIERS
-#define ARMS		(kind != CANCEL && kind != SYNC && kind != INIT && kind != BARRIER)
+#define ARMS		(kind != CANCEL && kind != SYNC && kind != INIT && kind != BARRIER && \
+			 kind != DELETE)
 #else
-#define ARMS		(kind != CANCEL && kind != SYNC && kind != INIT)
+#define ARMS		(kind != CANCEL && kind != SYNC && kind != INIT && kind != DELETE)
 #endif
 
 proctype Thread(byte t; short may; byte n; byte on)
@@ -1134,6 +1227,9 @@ proctype Thread(byte t; short may; byte n; byte on)
 		:: OP(SYNC, SYNC, 0)
 		:: OP(SHUT, SYNC, SHUTDOWN)
 		:: OP(INIT, INIT, 0)
+#if DELETES
+		:: OP(DELETE, DELETE, 0)
+#endif
 #if BARRIERS
 		:: OP(BARRIER, BARRIER, 0); y = 0; n = 0
 #endif
@@ -1148,6 +1244,9 @@ proctype Thread(byte t; short may; byte n; byte on)
 			!mutex -> mutex = true
 #endif
 		:: kind == INIT
+#if DELETES
+		:: kind == DELETE -> op_on[t] = y
+#endif
 #if BARRIERS
 		:: kind == BARRIER
 #endif
@@ -1157,6 +1256,9 @@ op:		if
 		:: kind == CANCEL -> cancel(y, t, CPU(t))
 #if SYNCS
 		:: kind == SYNC -> sync(y, t, tick)
+#endif
+#if DELETES
+		:: kind == DELETE -> delete(y, t)
 #endif
 #if BARRIERS
 		:: kind == BARRIER -> barrier(t)

@@ -24,6 +24,7 @@
 #define CALL_CANCELLED	5
 #define END_LATER	6
 #define RELEASE_IT	7
+#define GIVE_BACK	8
 #define REFUSED		10
 
 /* Set and read in one step. */
@@ -85,6 +86,24 @@ inline state_end(old, cancelled)
 		new = new | RUNNING;
 		act = CALL_CANCELLED
 	:: else -> act = RELEASE_IT
+	fi
+}
+
+/* SUBMITTED: the caller has taken the timeout off its submission list */
+inline state_delete(old, set)
+{
+	new = old | (set);
+	act = NOTHING_MORE;
+	if
+	:: old & PENDING ->
+		new = (new & ~PENDING) | CANCELLED;
+		if
+		:: !(old & RUNNING) || MUT(DELETE_RUNNING) ->
+			new = new & ~SUBMITTED;
+			act = GIVE_BACK
+		:: else
+		fi
+	:: else
 	fi
 }
 

@@ -25,6 +25,8 @@ init {
 			printf("fire %d %d %d %d %d\n", SHOW(tick, 0))
 		}
 		for (i : 0 .. 1) {
+			state_delete(old, i * SHUTDOWN);
+			printf("delete %d %d %d %d %d\n", SHOW(i, 0));
 			state_cancel(old, i * SHUTDOWN);
 			printf("cancel %d %d %d %d %d\n", SHOW(i, 0));
 			state_collect(old, i);

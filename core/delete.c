@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hwt_delete(): cancel a timeout and take it back at once
+ *
+ * The engine is not needed, so this is the only cancel after which the memory of a timeout belongs
+ * to the caller without a wait: the caller collects the timeout, or the list on which it is,
+ * itself.
+ */
+#include <linux/export.h>
+#include <linux/llist.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+
+#include "core/debug.h"
+#include "core/delete.h"
+#include "core/engine.h"
+#include "core/submit.h"
+#include "core/wait.h"
+
+/*
+ * If the timeout was the last one pushed on its submission list, take it off this list. A timeout
+ * that is deleted soon after it was scheduled is found here, so the list need not be collected.
+ */
+static bool hwt_delete_last(struct hwt_shard *shard, struct hwt_timeout *timeout)
+	__must_hold(&shard->lock)
+{
+	struct hwt_inbox *inbox = per_cpu_ptr(shard->inbox, READ_ONCE(timeout->cpu));
+	struct llist_node **first = &inbox->list[hwt_chain(timeout)].first;
+	struct llist_node *node = &timeout->submit;
+
+	/*
+	 * Barrier delete.first, pairs with push.add in hwt_push(): this CPU sees the @next that the
+	 * push has written. Other CPUs only push meanwhile, so @next is valid while @node is first.
+	 */
+	if (smp_load_acquire(first) != node)
+		return false;
+	/* No barrier: the timeout is in the caller's hands, and the list is of no other use. */
+	if (!try_cmpxchg(first, &node, node->next))
+		return false;
+	hwt_count(&shard->collected, 1);
+	return true;
+}
+
+/*
+ * Collect a timeout, unless it is on shard->owed. A timeout that is armed only need not be
+ * collected if it can be taken off its submission list: then set *@taken. Return the timeout's
+ * state, in which SUBMITTED is clear, or the timeout is taken or on shard->owed.
+ */
+static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeout, bool *taken,
+			      unsigned long *flags)
+	__must_hold(&shard->lock)
+{
+	u64 state = hwt_timeout_state(timeout);
+
+	for (; (state & HWT_F_SUBMITTED) && !timeout->owed; state = hwt_timeout_state(timeout)) {
+		*taken = *taken || hwt_delete_last(shard, timeout);
+		if (*taken) {
+			if ((state & (HWT_F_ARMED | HWT_F_RUNNING)) == HWT_F_ARMED)
+				break;
+			/* It was cancelled, or its callback is executing. */
+			hwt_collect_one(shard, timeout);
+			*taken = false;
+			continue;
+		}
+		hwt_collect_until(shard, READ_ONCE(timeout->cpu), timeout, flags);
+		/* If it is not found, a CPU that has set SUBMITTED has yet to push it. */
+		if ((hwt_timeout_state(timeout) & HWT_F_SUBMITTED) && !timeout->owed)
+			hwt_lock_pause(shard, flags);
+	}
+	return state;
+}
+
+/**
+ * hwt_delete_locked() - do what hwt_delete() does
+ * @shard:   the timeout's shard; its lock is held, and may be dropped and taken again
+ * @timeout: the timeout
+ * @set:     HWT_F_SHUTDOWN to shut the timeout down, too, else 0
+ * @was:     the state before the cancel
+ * @flags:   from the spin_lock_irqsave() of the lock
+ *
+ * Return: true if the timeout was pending, and the hold is over.
+ */
+bool hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, u64 *was,
+		       unsigned long *flags)
+	__must_hold(&shard->lock)
+{
+	struct hwt_change change;
+	bool taken = false;	/* SUBMITTED, in no submission list, and this call's to collect */
+	u64 old;
+
+	/*
+	 * Barrier state.finish, pairs with state.arm in hwt_arm(): the caller of hwt_arm() that
+	 * begins the next hold sees everything that was done in this one.
+	 */
+	do {
+		old = hwt_delete_collect(shard, timeout, &taken, flags);
+		if (hwt_linked(timeout) && !timeout->owed)
+			hwt_unlink(shard, timeout);
+		change = hwt_state_delete(old, set);
+		hwt_debug_track(timeout, change.state);
+	} while (change.state != old && !hwt_state_change(timeout, &old, change.state));
+
+	*was = old;
+	if (old & HWT_F_PENDING)
+		hwt_cancel_account(shard, timeout, old);
+	if (change.action != HWT_GIVE_BACK)
+		return false;
+	if (timeout->owed)
+		hwt_unowe(timeout);
+	hwt_wake_timeout(shard, timeout);
+	return true;
+}
+
+/**
+ * hwt_delete() - keep a timeout from firing, and take it back
+ * @timeout: the timeout; its memory must remain valid until this returns
+ *
+ * Process context, softirq and hard interrupt; interrupts on or off. Not in NMI, and not with a
+ * lock of the scheduler or of a timer held. On PREEMPT_RT only where a spinlock_t may be taken:
+ * with interrupts and preemption on, and with no raw spinlock held. The counterpart of
+ * timer_delete(): where
+ *
+ *	if (timer_delete(&object->timer))
+ *		put(object);
+ *
+ * is right, hwt_delete() is. Neither ->cancelled nor ->release is called for a timeout that is
+ * given back. Never waits for a callback. May spin while another CPU that schedules or cancels the
+ * timeout is between its change of the state and its push. If the timeout was scheduled earlier and
+ * is on a submission list, this collects the list: the time grows with the number of timeouts that
+ * one CPU has scheduled or cancelled since the engine last collected.
+ *
+ * Return: true if the timeout was pending: it is in no list any more, its hold is over, and the
+ * memory and the reference of the hold are the caller's. False if nothing was given back: the
+ * timeout was not pending, or its callback is executing and the hold ends after it, as after
+ * hwt_cancel(). Then, too, the timeout is in no list, unless it was cancelled
+ * before and its ->cancelled or ->release has yet to be called.
+ */
+bool hwt_delete(struct hwt_timeout *timeout)
+{
+	struct hwt_shard *shard = timeout->shard;
+	unsigned long flags;
+	bool ret;
+	u64 was;
+
+	if (!hwt_debug_used(timeout) || !shard || !hwt_held(timeout))
+		return false;
+	/*
+	 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard, which
+	 * contains the lock, is freed only after spin_unlock_irqrestore() has returned.
+	 */
+	rcu_read_lock();
+	spin_lock_irqsave(&shard->lock, flags);
+	ret = hwt_delete_locked(shard, timeout, 0, &was, &flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_GPL(hwt_delete);

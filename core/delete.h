@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * hwt_delete(): cancel a timeout and take it back at once
+ */
+#ifndef _HWT_CORE_DELETE_H
+#define _HWT_CORE_DELETE_H
+
+#include "core/shard.h"
+
+bool hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, u64 *was,
+		       unsigned long *flags);
+
+#endif /* _HWT_CORE_DELETE_H */
