@@ -118,6 +118,13 @@ static inline bool hwt_linked(const struct hwt_timeout *timeout)
 	return timeout->link.next;
 }
 
+/* Take a timeout off the due list, to fire it. No bucket has it, so no bitmap changes. */
+static inline void hwt_buckets_take_due(struct hwt_timeout *timeout)
+{
+	__list_del_entry(&timeout->link);
+	timeout->link.next = NULL;
+}
+
 int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
 		     unsigned int levels, u64 now, gfp_t gfp, int node);
 void hwt_buckets_destroy(struct hwt_buckets *buckets);

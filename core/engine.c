@@ -26,6 +26,7 @@
 #include "core/clock.h"
 #include "core/debug.h"
 #include "core/engine.h"
+#include "core/fire.h"
 #include "core/kick.h"
 #include "core/params.h"
 #include "core/submit.h"
@@ -416,40 +417,6 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 	return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 }
 
-/*
- * Prepare the callback of a periodic timeout: count missed periods, and compute the next deadline.
- * @first: true if the timeout fires for the first time since it was scheduled; then copy the
- * arguments of the call that scheduled it from periodic->set to periodic->run.
- */
-static void hwt_periodic_begin(struct hwt_shard *shard,
-			       struct hwt_timeout *timeout, bool first)
-{
-	struct hwt_periodic *periodic =
-		container_of(timeout, struct hwt_periodic, timeout);
-	u64 now = hwt_clock_now(shard), missed = 0, next, period_ns;
-
-	if (first) {
-		/* Another call may be changing periodic->set: never divide by a period of 0. */
-		period_ns = max_t(u64, atomic64_read(&periodic->set.period_ns), 1);
-		atomic64_set(&periodic->run.next_ns, atomic64_read(&periodic->set.first_ns));
-		atomic64_set(&periodic->run.period_ns, period_ns);
-		WRITE_ONCE(periodic->run.mode, READ_ONCE(periodic->set.mode));
-		atomic64_set(&periodic->run.total, 0);
-	}
-	next = atomic64_read(&periodic->run.next_ns);
-	period_ns = atomic64_read(&periodic->run.period_ns);
-	if (periodic->run.mode == HWT_MODE_FIXED_RATE) {
-		if (now > next && now - next >= period_ns) {
-			missed = div64_u64(now - next, period_ns);
-			next += missed * period_ns;
-		}
-		atomic64_set(&periodic->run.next_ns, hwt_add_ns(next, period_ns));
-	}
-	atomic64_set(&periodic->run.overruns, missed);
-	atomic64_set(&periodic->run.total, atomic64_read(&periodic->run.total) + missed);
-	hwt_count(&shard->overruns, missed);
-}
-
 static void hwt_call_cancelled(struct hwt_shard *shard, struct hwt_runner *runner,
 			       struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -535,62 +502,6 @@ u64 hwt_engine_tick(const struct hwt_shard *shard)
 	return hwt_ns_to_tick(shard, hwt_engine_now(shard));
 }
 
-/**
- * struct hwt_lateness - how late a callback has begun, as defined in docs/statistics.md
- * @ns:     the time from the timeout's deadline to the beginning of its callback. If this is two
- *          ticks or more, and @since of struct hwt_due is after the deadline, the time from @since
- * @late:   true if @ns is two ticks or more
- * @behind: true if @ns exceeds the shorter of HWT_BEHIND_TICKS ticks and a revolution of level 0
- */
-struct hwt_lateness {
-	u64	ns;
-	bool	late;
-	bool	behind;
-};
-
-/**
- * struct hwt_due - when a timeout that fires was due
- * @tick:   the tick for which the timeout was armed
- * @since:  a time before which the engine could not have served the timeout, because the timeout
- *          was scheduled too late, or the clock was set; ns on the shard's clock
- * @offset: the shard's @clock_offset when the timeout was taken off the due list
- */
-struct hwt_due {
-	u64	tick;
-	u64	since;
-	s64	offset;
-};
-
-/*
- * Return the time at which a call began, ns on the shard's clock. @offset is shard->clock_offset
- * from before the call: the result is correct even if CLOCK_REALTIME was set during the call.
- */
-static u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt_call *call,
-			  s64 offset)
-{
-	if (shard->clock == HWT_CLOCK_REALTIME)
-		return call->began + offset;
-	return hwt_mono_to_clock(shard, call->began);
-}
-
-static struct hwt_lateness hwt_lateness_measure(const struct hwt_shard *shard,
-						const struct hwt_call *call,
-						const struct hwt_due *due)
-{
-	u64 now_ns = hwt_call_began(shard, call, due->offset);
-	u64 since = due->tick * shard->tick_ns;
-	struct hwt_lateness late = { .ns = now_ns > since ? now_ns - since : 0 };
-
-	if (likely(late.ns < 2 * shard->tick_ns))
-		return late;
-	since = max(since, due->since);
-	late.ns = now_ns > since ? now_ns - since : 0;
-	late.late = late.ns >= 2 * shard->tick_ns;
-	late.behind = late.ns > min_t(u64, hwt_revolution(shard), HWT_BEHIND_TICKS) *
-				shard->tick_ns;
-	return late;
-}
-
 /*
  * Take a timeout off the due list. Return true if it fires: then it is RUNNING, and @due is filled
  * in. Return false if it was cancelled or pushed back, or is a mark (struct hwt_mark).
@@ -601,15 +512,9 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 {
 	u64 old = hwt_timeout_state(timeout);
 	struct hwt_change change;
+	struct hwt_period period;
 
-	due->since = shard->set_since;
-	due->offset = shard->clock_offset;
-	hwt_buckets_remove(&shard->buckets, timeout);
-	if (unlikely(timeout->past)) {
-		timeout->past = false;
-		due->since = max(due->since, shard->past_since);
-	}
-	if (unlikely(hwt_mark_reached(shard, timeout)))
+	if (!hwt_due_take(shard, timeout, due))
 		return false;
 	/*
 	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
@@ -625,13 +530,10 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 		hwt_link(shard, timeout, old);
 	if (change.action != HWT_CALL)
 		return false;
-	due->tick = hwt_state_tick(old);
-	hwt_count(&shard->expired, 1);
-	if (!(old & HWT_F_PERIODIC)) {
-		hwt_count(&shard->retired, 1);
-		hwt_pending_put(shard);
-	} else {
-		hwt_periodic_begin(shard, timeout, !(old & HWT_F_REARM));
+	hwt_due_count(shard, old, due);
+	if (old & HWT_F_PERIODIC) {
+		hwt_period_read(shard, timeout, !(old & HWT_F_REARM), &period);
+		hwt_period_store(shard, timeout, &period);
 	}
 	return true;
 }
@@ -641,7 +543,6 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 	__must_hold(&shard->lock)
 {
 	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
-	struct hwt_lateness late;
 	struct hwt_call call;
 
 	runner->call = ++shard->calls;
@@ -654,11 +555,8 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 	expire(timeout);
 	if (trace_hwt_expire_exit_enabled())
 		trace_hwt_expire_exit(shard, timeout, hwt_client_fn(timeout, expire));
-	late = hwt_lateness_measure(shard, &call, due);
 	hwt_call_end(shard, runner, &call);
-	hwt_count(&shard->lateness[fls64(late.ns)], 1);
-	hwt_count(&shard->late, late.late);
-	hwt_count(&shard->behind, late.behind);
+	hwt_lateness_count(shard, &call, due);
 }
 
 /* Take a timeout off the due list, and fire it if it is still due. May drop the shard's lock. */

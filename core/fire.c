@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What it takes to fire a timeout, beside its callback: its lateness, its next period */
+#include <linux/math64.h>
+
+#include "core/fire.h"
+
+/* Read the times of a periodic timeout that is about to fire, and count missed periods. */
+void hwt_period_read(const struct hwt_shard *shard, const struct hwt_timeout *timeout, bool first,
+		     struct hwt_period *period)
+{
+	const struct hwt_periodic *periodic =
+		container_of(timeout, struct hwt_periodic, timeout);
+	u64 now = hwt_clock_now(shard), next;
+
+	period->first = first;
+	if (first) {
+		/* A call that schedules may be changing @set: never divide by a period of 0. */
+		period->period_ns = max_t(u64, atomic64_read(&periodic->set.period_ns), 1);
+		next = atomic64_read(&periodic->set.first_ns);
+		period->mode = READ_ONCE(periodic->set.mode);
+	} else {
+		period->period_ns = atomic64_read(&periodic->run.period_ns);
+		next = atomic64_read(&periodic->run.next_ns);
+		period->mode = periodic->run.mode;
+	}
+	period->missed = 0;
+	period->next_ns = next;
+	if (period->mode != HWT_MODE_FIXED_RATE)
+		return;
+	if (now > next && now - next >= period->period_ns) {
+		period->missed = div64_u64(now - next, period->period_ns);
+		next += period->missed * period->period_ns;
+	}
+	period->next_ns = hwt_add_ns(next, period->period_ns);
+}
+
+/* Store what hwt_period_read() has found, once the timeout has fired. */
+void hwt_period_store(struct hwt_shard *shard, struct hwt_timeout *timeout,
+		      const struct hwt_period *period)
+{
+	struct hwt_periodic *periodic = container_of(timeout, struct hwt_periodic, timeout);
+	u64 total = period->first ? 0 : atomic64_read(&periodic->run.total);
+
+	if (period->first) {
+		atomic64_set(&periodic->run.period_ns, period->period_ns);
+		WRITE_ONCE(periodic->run.mode, period->mode);
+	}
+	atomic64_set(&periodic->run.next_ns, period->next_ns);
+	atomic64_set(&periodic->run.overruns, period->missed);
+	atomic64_set(&periodic->run.total, total + period->missed);
+	hwt_count(&shard->overruns, period->missed);
+}
+
+/*
+ * Return the lateness, ns, of a call that began two ticks or more after its timeout's tick, and
+ * count it. A time in which the engine could not have served the timeout does not count: the
+ * timeout was scheduled after its tick, or the clock was set.
+ */
+u64 hwt_lateness_late(struct hwt_shard *shard, u64 began, const struct hwt_due *due)
+{
+	u64 since = max(due->tick * shard->tick_ns, shard->set_since), late;
+
+	if (due->past)
+		since = max(since, shard->past_since);
+	late = began > since ? began - since : 0;
+	hwt_count(&shard->late, late >= 2 * shard->tick_ns);
+	hwt_count(&shard->behind, late > min_t(u64, hwt_revolution(shard), HWT_BEHIND_TICKS) *
+					 shard->tick_ns);
+	return late;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What it takes to fire a timeout, beside its callback
+ */
+#ifndef _HWT_CORE_FIRE_H
+#define _HWT_CORE_FIRE_H
+
+#include <linux/bitops.h>
+#include <linux/minmax.h>
+
+#include "core/callback.h"
+#include "core/clock.h"
+#include "core/shard.h"
+#include "core/submit.h"
+#include "core/wait.h"
+
+/**
+ * struct hwt_due - when a timeout that fires was due
+ * @tick:   the tick for which the timeout was armed
+ * @offset: the shard's @clock_offset when the timeout was taken off the due list
+ * @past:   true if the timeout was scheduled for a tick that had passed
+ */
+struct hwt_due {
+	u64	tick;
+	s64	offset;
+	bool	past;
+};
+
+/**
+ * struct hwt_period - the times of a periodic timeout that fires
+ * @first:     true if the timeout fires for the first time since it was scheduled
+ * @mode:      HWT_MODE_FIXED_RATE or HWT_MODE_FIXED_DELAY
+ * @period_ns: the period, ns
+ * @next_ns:   with HWT_MODE_FIXED_RATE, the next deadline, ns on the shard's clock
+ * @missed:    number of periods that passed without a callback
+ */
+struct hwt_period {
+	bool		first;
+	unsigned int	mode;
+	u64		period_ns;
+	u64		next_ns;
+	u64		missed;
+};
+
+/**
+ * hwt_due_take() - take a timeout off the due list, to fire it
+ * @shard:   the shard; its lock is held
+ * @timeout: the timeout
+ * @due:     filled in, except @tick
+ *
+ * Return: false if it is no timeout, but the mark of a flush (struct hwt_mark).
+ */
+static inline bool hwt_due_take(struct hwt_shard *shard, struct hwt_timeout *timeout,
+				struct hwt_due *due)
+{
+	hwt_buckets_take_due(timeout);
+	due->offset = shard->clock_offset;
+	due->past = timeout->past;
+	if (unlikely(due->past))
+		timeout->past = false;
+	return likely(!hwt_mark_reached(shard, timeout));
+}
+
+/* Count a timeout that fires, whose state was @old, and store its tick in @due. */
+static inline void hwt_due_count(struct hwt_shard *shard, u64 old, struct hwt_due *due)
+{
+	due->tick = hwt_state_tick(old);
+	hwt_count(&shard->expired, 1);
+	if (old & HWT_F_PERIODIC)
+		return;
+	hwt_count(&shard->retired, 1);
+	hwt_pending_put(shard);
+}
+
+/*
+ * Return the time at which a call began, ns on the shard's clock. @offset, the @clock_offset before
+ * the call, makes the result correct even if CLOCK_REALTIME was set during the call.
+ */
+static inline u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt_call *call,
+				 s64 offset)
+{
+	if (likely(shard->clock == HWT_CLOCK_MONOTONIC))
+		return call->began;
+	if (shard->clock == HWT_CLOCK_REALTIME)
+		return call->began + offset;
+	return hwt_mono_to_clock(shard, call->began);
+}
+
+u64 hwt_lateness_late(struct hwt_shard *shard, u64 began, const struct hwt_due *due);
+
+/*
+ * Count how late a call of ->expire began, as docs/statistics.md defines it. Called under the lock.
+ */
+static inline void hwt_lateness_count(struct hwt_shard *shard, const struct hwt_call *call,
+				      const struct hwt_due *due)
+{
+	u64 began = hwt_call_began(shard, call, due->offset), at = due->tick * shard->tick_ns;
+	u64 late = began > at ? began - at : 0;
+
+	if (unlikely(late >= 2 * shard->tick_ns))
+		late = hwt_lateness_late(shard, began, due);
+	hwt_count(&shard->lateness[fls64(late)], 1);
+}
+
+void hwt_period_read(const struct hwt_shard *shard, const struct hwt_timeout *timeout, bool first,
+		     struct hwt_period *period);
+void hwt_period_store(struct hwt_shard *shard, struct hwt_timeout *timeout,
+		      const struct hwt_period *period);
+
+#endif /* _HWT_CORE_FIRE_H */
