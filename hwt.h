@@ -14,7 +14,7 @@
  *
  *                    | schedule | periodic | cancel | delete | *_sync | query | callback
  *   -----------------+----------+----------+--------+--------+--------+-------+---------
- *   schedule         |    -     |    -     |   -    |   -    |   -    |   -   |    -
+ *   schedule, touch  |    -     |    -     |   -    |   -    |   -    |   -   |    -
  *   schedule_periodic|    -     |    L     |   -    |   -    |   -    |   -   |    -
  *   cancel           |    -     |    -     |   -    |   -    |   -    |   -   |    -
  *   delete           |    -     |    -     |   -    |   -    |   -    |   -   |    -
@@ -136,6 +136,8 @@ struct hwt_timeout_ops {
  * struct hwt_timeout - a timeout, to be embedded in the caller's object
  * @state:    The tick and the bits of the timeout; see core/state.h. Changes by compare-and-swap
  *            only.
+ * @touched:  The deadline to which the timeout was last touched, ns; see hwt_touch(). Written by
+ *            any context without a lock. The engine reads it when the tick in @state has come.
  * @link:     Node in the list of a bucket, the due list, another list of struct hwt_buckets, or the
  *            list shard->owed (see @owed). @link.next is NULL while the timeout is in none of these
  *            lists. Protected by the shard's lock.
@@ -165,6 +167,7 @@ struct hwt_timeout_ops {
  */
 struct hwt_timeout {
 	atomic64_t		state;
+	atomic64_t		touched;
 	struct list_head	link;
 	struct llist_node	submit;
 	const struct hwt_timeout_ops	*ops;
@@ -443,6 +446,26 @@ static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadl
 static inline int hwt_schedule_unless_pending(struct hwt_timeout *timeout, u64 delay_ns)
 {
 	return hwt_schedule_flags(timeout, delay_ns, 0, HWT_SCHEDULE_UNLESS_PENDING);
+}
+
+/**
+ * hwt_touch() - push a pending timeout back, by one store
+ * @timeout:     the timeout
+ * @deadline_ns: the new deadline on the wheel's clock, ns
+ *
+ * Any context. For a timeout that is pushed back far more often than it fires: the time of the last
+ * packet is stored, and a look at it when the timeout comes due, as code does by hand that keeps
+ * such a time (the keepalive of TCP, the idle handler of Netty). When the timeout's tick comes and
+ * @deadline_ns is later, the engine links the timeout for its new tick instead of calling ->expire.
+ *
+ * A touch never arms a timeout and never pulls it forward: an earlier deadline has no effect. A
+ * call that schedules the timeout after the touch decides alone, to an earlier time, too. A touch
+ * that comes while the timeout fires is lost. The last of several concurrent touches wins. The next
+ * callback is not sure to see what the caller wrote before the touch.
+ */
+static inline void hwt_touch(struct hwt_timeout *timeout, u64 deadline_ns)
+{
+	atomic64_set(&timeout->touched, deadline_ns);
 }
 
 int hwt_schedule_periodic(struct hwt_periodic *periodic, u64 delay_ns,

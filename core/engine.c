@@ -414,6 +414,8 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 		atomic64_set(&periodic->run.next_ns,
 			     hwt_add_ns(hwt_clock_now(shard),
 					atomic64_read(&periodic->run.period_ns)));
+	/* If the clock is set back, an old touch must not push the next firing back. */
+	hwt_untouch(timeout, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 }
 
@@ -517,17 +519,23 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	if (!hwt_due_take(shard, timeout, due))
 		return false;
 	/*
-	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
-	 * __hwt_schedule(): the callback sees what was written before the timeout was scheduled.
+	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm(), earlier.mb in
+	 * __hwt_schedule() and earlier.touched in hwt_arm_earlier(): the callback sees what was
+	 * written before the timeout was scheduled.
 	 */
 	do {
-		change = hwt_state_fire(old, shard->buckets.cursor);
-		if (change.action != HWT_CALL)
+		change = hwt_state_fire(old, shard->buckets.cursor,
+					hwt_touched_tick(shard, timeout));
+		if (change.state == old)
 			break;
 	} while (!hwt_state_change(timeout, &old, change.state));
 
-	if (change.action == HWT_LINK)
-		hwt_link(shard, timeout, old);
+	if (change.action == HWT_LINK) {
+		/* If a touch was undone meanwhile, the state has an earlier tick by now. */
+		if (change.state != old)
+			hwt_touch_again(shard, timeout, change.state);
+		hwt_link(shard, timeout, hwt_timeout_state(timeout));
+	}
 	if (change.action != HWT_CALL)
 		return false;
 	hwt_due_count(shard, old, due);

@@ -73,6 +73,38 @@ static inline void hwt_due_count(struct hwt_shard *shard, u64 old, struct hwt_du
 }
 
 /*
+ * Return the tick to which a timeout was touched, if it is beyond the cursor, else 0. The caller
+ * has read the timeout's state.
+ */
+static inline u64 hwt_touched_tick(const struct hwt_shard *shard, const struct hwt_timeout *timeout)
+{
+	if (likely((u64)atomic64_read(&timeout->touched) <=
+		   shard->buckets.cursor * shard->tick_ns))
+		return 0;
+	/*
+	 * Barrier fire.touched, pairs with state.arm in hwt_arm(): if the state that was read is
+	 * that of a call that has lowered @touched, this finds it lowered.
+	 */
+	smp_rmb();
+	return hwt_deadline_to_tick(shard, atomic64_read(&timeout->touched));
+}
+
+/*
+ * The engine has changed the state of a touched timeout from the tick at which it was due to
+ * @state, which has the touched tick. Return true if a call has lowered @touched meanwhile: then
+ * the state is due again, or for the lower tick, and the caller decides anew.
+ */
+static inline bool hwt_touch_again(const struct hwt_shard *shard, struct hwt_timeout *timeout,
+				   u64 state)
+{
+	u64 tick = hwt_touched_tick(shard, timeout) ?: shard->buckets.cursor;
+
+	/* No barrier: the next change of the state, or its collection, orders what follows. */
+	return tick < hwt_state_tick(state) &&
+	       hwt_state_change(timeout, &state, hwt_state_at(state, tick));
+}
+
+/*
  * Return the time at which a call began, ns on the shard's clock. @offset, the @clock_offset before
  * the call, makes the result correct even if CLOCK_REALTIME was set during the call.
  */

@@ -73,6 +73,7 @@
  *              else                   - SUBMITTED                  call ->release
  *   fire       not ARMED (cancelled)  -                            - (left to collect)
  *              tick beyond the cursor -                            link (pushed back)
+ *              touched beyond it      the touched tick             link
  *              else                   - ARMED, + RUNNING EXPIRED,  call ->expire
  *                                     periodic: + REARM
  *   hand back  not ARMED (cancelled)  -                            - (left to collect)
@@ -155,6 +156,12 @@ struct hwt_change {
 static inline u64 hwt_state_tick(u64 state)
 {
 	return state >> HWT_TICK_SHIFT;
+}
+
+/* Return a state with another tick. */
+static inline u64 hwt_state_at(u64 state, u64 tick)
+{
+	return (state & HWT_F_ALL) | tick << HWT_TICK_SHIFT;
 }
 
 /* Return true if the bits of this state can be set together. */
@@ -315,14 +322,16 @@ static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_
 }
 
 /**
- * hwt_state_fire() - the cursor has come to a timeout in the buckets
- * @old: the present state, in which RUNNING is not set
- * @now: the cursor
+ * hwt_state_due() - decide whether a timeout to which the cursor has come is due
+ * @old:     the present state, in which RUNNING is not set
+ * @now:     the cursor
+ * @touched: the tick to which the timeout was last touched
  *
- * A timeout that is not ARMED was cancelled, and is SUBMITTED. Nothing is done for it here, because
- * its collection ends its hold.
+ * The action is HWT_CALL if the timeout is due, and the state is unchanged then. A timeout that is
+ * not ARMED was cancelled, and is SUBMITTED. Nothing is done for it here, because its collection
+ * ends its hold.
  */
-static inline struct hwt_change hwt_state_fire(u64 old, u64 now)
+static __always_inline struct hwt_change hwt_state_due(u64 old, u64 now, u64 touched)
 {
 	struct hwt_change change = { .state = old, .action = HWT_NOTHING };
 
@@ -330,13 +339,31 @@ static inline struct hwt_change hwt_state_fire(u64 old, u64 now)
 		return change;
 	if (hwt_state_tick(old) > now) {
 		change.action = HWT_LINK;
-		return change;
+	} else if (unlikely(touched > now)) {
+		change.state = hwt_state_at(old, touched);
+		change.action = HWT_LINK;
+	} else {
+		change.action = HWT_CALL;
 	}
+	return change;
+}
+
+/**
+ * hwt_state_fire() - the cursor has come to a timeout in the buckets
+ * @old:     the present state, in which RUNNING is not set
+ * @now:     the cursor
+ * @touched: the tick to which the timeout was last touched
+ */
+static inline struct hwt_change hwt_state_fire(u64 old, u64 now, u64 touched)
+{
+	struct hwt_change change = hwt_state_due(old, now, touched);
+
+	if (change.action != HWT_CALL)
+		return change;
 	change.state &= ~(HWT_F_PENDING | HWT_F_CANCELLED);
 	change.state |= HWT_F_RUNNING | HWT_F_EXPIRED;
 	if (old & HWT_F_PERIODIC)
 		change.state |= HWT_F_REARM;
-	change.action = HWT_CALL;
 	return change;
 }
 

@@ -161,9 +161,34 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 		hwt_engine_kick(shard);
 }
 
-/* Arm a timeout, under rcu_read_lock_sched(). Inlined, as most callers have constant @flags. */
+/*
+ * A call with HWT_SCHEDULE_EARLIER leaves a timeout with the state *@old as it is, since its tick
+ * is early enough. Undo a touch to a later time than @ns. Return false if the call has to look
+ * again, because the engine may have linked the timeout for the touched time meanwhile.
+ */
+static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *old)
+{
+	u64 state;
+
+	if (!(*old & HWT_F_ARMED) || (u64)atomic64_read(&timeout->touched) <= ns)
+		return true;
+	hwt_untouch(timeout, ns);
+	/*
+	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim(): this CPU sees
+	 * the state of the touched tick, or the engine, which looks at @touched once more after
+	 * that change of the state, sees it lowered.
+	 */
+	smp_mb();
+	state = hwt_timeout_state(timeout);
+	if (state == *old)
+		return true;
+	*old = state;
+	return false;
+}
+
+/* Arm a timeout, under rcu_read_lock_sched(). Inlined: most callers have constant @flags. */
 static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *timeout,
-				   u64 tick, unsigned int flags)
+				   u64 tick, u64 ns, unsigned int flags)
 {
 	struct hwt_change change = { .action = HWT_NOTHING };
 	unsigned long irqs = 0;
@@ -183,10 +208,10 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	/*
 	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in
-	 * __hwt_collect_one() and state.fire in hwt_fire_claim(): the next callback sees what the
-	 * client wrote before this call, a new hold begins after all accesses of the last one, and
-	 * sleep_seq is read before SUBMITTED is set. Barrier state.pull, pairs with state.arm in
-	 * hwt_arm(), sleep.seq
+	 * __hwt_collect_one(), fire.touched in hwt_touched_tick() and state.fire in
+	 * hwt_fire_claim(): the next callback sees what the client wrote before
+	 * this call, a new hold begins after all accesses of the last one, and sleep_seq is read
+	 * before SUBMITTED is set. Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq
 	 * and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): if the timeout was
 	 * SUBMITTED already, the engine collects it at its new tick, or this CPU finds wake_tick
 	 * and @kicked as the engine has written them.
@@ -194,9 +219,18 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	do {
 		if (change.action == HWT_SUBMIT)	/* after a failure */
 			hwt_irqs_restore(irqs);
+again:
 		change = hwt_state_schedule(old, tick, flags);
-		if (unlikely(change.action >= HWT_UNCHANGED))
+		if (unlikely(change.action >= HWT_UNCHANGED)) {
+			if ((flags & HWT_SCHEDULE_EARLIER) && change.action == HWT_UNCHANGED &&
+			    !(flags & HWT_SCHEDULE_UNLESS_PENDING) &&
+			    !hwt_arm_earlier(timeout, ns, &old)) {
+				change.action = HWT_NOTHING;
+				goto again;
+			}
 			return hwt_schedule_refused(change.action, old);
+		}
+		hwt_untouch(timeout, ns);
 		/*
 		 * Before the push, another CPU may move the timeout to an earlier tick and wake the
 		 * engine. If the engine then sleeps again, hwt_submit() finds sleep_seq changed.
@@ -215,29 +249,29 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 
 /* Arm a timeout. If it is not pending, count it before: the count must not exceed max_pending. */
 static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout *timeout,
-				    u64 tick, unsigned int flags)
+				    u64 tick, u64 ns, unsigned int flags)
 {
 	int ret;
 
-	ret = hwt_arm(shard, timeout, tick, flags | HWT_SCHEDULE_PENDING);
+	ret = hwt_arm(shard, timeout, tick, ns, flags | HWT_SCHEDULE_PENDING);
 	if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
 		return ret;
 	if (!hwt_pending_get(shard)) {
-		/* A timeout that another CPU has armed meanwhile is counted already: move it. */
-		ret = hwt_arm(shard, timeout, tick, flags | HWT_SCHEDULE_PENDING);
+		/* If another CPU has armed the timeout meanwhile, the timeout can be moved. */
+		ret = hwt_arm(shard, timeout, tick, ns, flags | HWT_SCHEDULE_PENDING);
 		if (ret != -ENOENT)
 			return ret;
 		this_cpu_inc(shard->inbox->rejected);
 		return -EAGAIN;
 	}
-	ret = hwt_arm(shard, timeout, tick, flags);
+	ret = hwt_arm(shard, timeout, tick, ns, flags);
 	if (ret < 0 || (ret & HWT_WAS_PENDING))
 		hwt_pending_put(shard);
 	return ret;
 }
 
 static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_timeout *timeout,
-					u64 tick, unsigned int flags)
+					u64 tick, u64 ns, unsigned int flags)
 {
 	int ret;
 
@@ -250,9 +284,9 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 		this_cpu_inc(shard->inbox->rejected);
 		ret = -ESHUTDOWN;
 	} else if (unlikely(shard->max_pending)) {
-		ret = hwt_arm_limited(shard, timeout, tick, flags);
+		ret = hwt_arm_limited(shard, timeout, tick, ns, flags);
 	} else {
-		ret = hwt_arm(shard, timeout, tick, flags);
+		ret = hwt_arm(shard, timeout, tick, ns, flags);
 	}
 	rcu_read_unlock_sched();
 	return ret;
@@ -260,7 +294,7 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 
 /* Not inlined, so that a call saves no registers for a tracepoint that is disabled. */
 static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *timeout,
-				   u64 tick, unsigned int flags)
+				   u64 tick, u64 ns, unsigned int flags)
 {
 	/* Read the function to be traced now: once armed, the timeout may fire and be freed. */
 	const void *fn = hwt_client_fn(timeout, timeout->ops->expire);
@@ -271,7 +305,7 @@ static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *
 	 * before the tracepoint has used it.
 	 */
 	rcu_read_lock_sched();
-	ret = hwt_arm_open(shard, timeout, tick, flags);
+	ret = hwt_arm_open(shard, timeout, tick, ns, flags);
 	trace_hwt_schedule(shard, timeout, fn, tick, ret);
 	rcu_read_unlock_sched();
 	return ret;
@@ -305,8 +339,8 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 			tick = hwt_tick_relax(tick, last - tick);
 	}
 	if (trace_hwt_schedule_enabled())
-		return hwt_arm_traced(shard, timeout, tick, flags);
-	return hwt_arm_open(shard, timeout, tick, flags);
+		return hwt_arm_traced(shard, timeout, tick, ns, flags);
+	return hwt_arm_open(shard, timeout, tick, ns, flags);
 }
 
 /**
@@ -596,6 +630,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	if (static_branch_unlikely(&hwt_debug) && !__hwt_debug_init(timeout))
 		return;
 	atomic64_set(&timeout->state, 0);
+	atomic64_set(&timeout->touched, 0);
 	timeout->link.next = NULL;
 	timeout->submit.next = NULL;
 	timeout->ops = ops;
@@ -673,6 +708,9 @@ u64 hwt_deadline(const struct hwt_timeout *timeout)
 		return 0;
 	if (!(state & HWT_F_ARMED))
 		tick = hwt_periodic_upcoming(timeout);
+	else
+		tick = max(tick, hwt_deadline_to_tick(timeout->shard,
+						      atomic64_read(&timeout->touched)));
 	return hwt_tick_to_ns(timeout->shard, tick);
 }
 EXPORT_SYMBOL_GPL(hwt_deadline);

@@ -31,6 +31,21 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
 	return hash_ptr(timeout, ilog2(HWT_CHAINS));
 }
 
+/*
+ * Before a timeout is armed for a deadline of @ns: undo a touch to a later time, or the timeout
+ * would not fire at @ns. Only lower @touched: another call may lower it further meanwhile. The
+ * state is changed after this, and the engine reads the state first (fire.touched).
+ */
+static __always_inline void hwt_untouch(struct hwt_timeout *timeout, u64 ns)
+{
+	s64 touched = atomic64_read(&timeout->touched);
+
+	/* No barrier: the change of the state that follows orders this. */
+	while (unlikely((u64)touched > ns) &&
+	       !atomic64_try_cmpxchg(&timeout->touched, &touched, ns))
+		;
+}
+
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was);
 void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old);
 void hwt_pending_put(struct hwt_shard *shard);

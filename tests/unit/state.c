@@ -149,16 +149,32 @@ static void try_delete(u64 old, u64 set)
 	HOLDS(change.action != HWT_GIVE_BACK || !(change.state & HWT_F_HELD));
 }
 
-static void try_fire(u64 old, u64 now)
+/* Where a timeout goes that is not due, or was touched. Return false if it fires. */
+static bool try_due(u64 old, u64 now, u64 touched, struct hwt_change change)
 {
-	struct hwt_change change = hwt_state_fire(old, now);
+	bool due = (old & HWT_F_ARMED) && hwt_state_tick(old) <= now;
+
+	if (change.action == HWT_CALL) {
+		HOLDS(due && touched <= now);
+		return false;
+	}
+	HOLDS((change.action == HWT_LINK) == !!(old & HWT_F_ARMED));
+	HOLDS(change.state == old ||
+	      (due && touched > now && hwt_state_tick(change.state) == touched &&
+	       SAME(HWT_F_ALL)));
+	HOLDS(change.state != old || !due);
+	return true;
+}
+
+static void try_fire(u64 old, u64 now, u64 touched)
+{
+	struct hwt_change change = hwt_state_fire(old, now, touched);
 
 	if ((old & HWT_F_RUNNING) || !(old & (HWT_F_ARMED | HWT_F_SUBMITTED)))
 		return;
 	every(old, change);
-	HOLDS((change.action == HWT_CALL) ==
-	      ((old & HWT_F_ARMED) && hwt_state_tick(old) <= now));
-	HOLDS(change.action == HWT_CALL || change.state == old);
+	if (try_due(old, now, touched, change))
+		return;
 	HOLDS(SAME(HWT_F_SUBMITTED | HWT_F_PERIODIC) && TICK_SAME);
 	HOLDS(change.action != HWT_CALL ||
 	      (!(change.state & HWT_F_ARMED) && (change.state & HWT_F_EXPIRED)));
@@ -208,12 +224,13 @@ static void try_reopen(u64 old)
 
 static void check_from(u64 old)
 {
-	unsigned int i, flags;
+	unsigned int i, j, flags;
 
 	for (i = 0; i < ARRAY_SIZE(ticks); i++) {
 		for (flags = 0; flags < 0x20; flags++)
 			try_schedule(old, ticks[i], flags);
-		try_fire(old, ticks[i]);
+		for (j = 0; j < ARRAY_SIZE(ticks); j++)
+			try_fire(old, ticks[i], ticks[j]);
 		try_finish(old, ticks[i], false);
 		try_finish(old, ticks[i], true);
 	}
@@ -254,7 +271,8 @@ static void print_from(unsigned int old, u64 state)
 			      hwt_state_schedule(state, tick, i ? HWT_SCHEDULE_PERIODIC : 0), old);
 			print("finish", tick, i, hwt_state_finish(state, tick, i), old);
 		}
-		print("fire", tick, 0, hwt_state_fire(state, tick), old);
+		for (i = 0; i < 3; i++)
+			print("fire", tick, i, hwt_state_fire(state, tick, i), old);
 	}
 	for (i = 0; i < 2; i++) {
 		print("delete", i, 0, hwt_state_delete(state, sets[i]), old);

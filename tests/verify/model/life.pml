@@ -934,7 +934,7 @@ inline fire(x, r)
 		touch(x);
 		at[x] = NOWHERE;
 		old = state[x];
-		state_fire(old, cursor);
+		state_fire(old, cursor, 0);
 		if
 		:: act != CALL -> new = 0		/* cancelled, or pushed back */
 		:: else ->

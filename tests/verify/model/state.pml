@@ -107,12 +107,25 @@ inline state_delete(old, set)
 	fi
 }
 
-inline state_fire(old, time)
+/* @touched: the tick to which the timeout was touched, or 0 */
+inline state_due(old, time, touched)
 {
 	new = old;
 	if
 	:: !(old & ARMED) -> act = NOTHING_MORE
 	:: (old & ARMED) && TICK(old) > (time) -> act = LINK
+	:: (old & ARMED) && TICK(old) <= (time) && (touched) > (time) ->
+		new = BITS(old) | ((touched) << 8);
+		act = LINK
+	:: else -> act = CALL
+	fi
+}
+
+inline state_fire(old, time, touched)
+{
+	state_due(old, time, touched);
+	if
+	:: act != CALL
 	:: else ->
 		new = (old & ~(PENDING | CANCELLED)) | RUNNING |
 		      ((old & PERIODIC) && !MUT(REARM_ALWAYS) -> REARM : 0);

@@ -21,8 +21,10 @@ init {
 				state_finish(old, tick, i);
 				printf("finish %d %d %d %d %d\n", SHOW(tick, i))
 			}
-			state_fire(old, tick);
-			printf("fire %d %d %d %d %d\n", SHOW(tick, 0))
+			for (i : 0 .. 2) {
+				state_fire(old, tick, i);
+				printf("fire %d %d %d %d %d\n", SHOW(tick, i))
+			}
 		}
 		for (i : 0 .. 1) {
 			state_delete(old, i * SHUTDOWN);
