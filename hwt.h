@@ -55,7 +55,8 @@
  *     saves getting and putting a reference, two atomic operations, for each schedule.
  *
  *     If hwt_cancel() returns true, the timeout will not fire, but may still be held. If
- *     hwt_delete() returns true, the hold is over, and its reference is the caller's.
+ *     hwt_delete() returns true, the hold is over, and its reference is the caller's. On a BH wheel
+ *     (HWT_BH), the hold of a timeout that fires is over before its callback begins.
  *
  * ->release is called once for each hold, unless hwt_delete() has given the timeout back. It
  * is called in process context, after hwt has accessed the timeout for the last time in that hold.
@@ -101,7 +102,8 @@ struct module;
  *             hold, on the threads that run @expire or in the _sync or stop call that has ended the
  *             hold. May free the timeout.
  *
- * One constant structure serves any number of timeouts.
+ * One constant structure serves any number of timeouts. On a BH wheel, @cancelled and @release must
+ * be NULL, and @expire follows the rules of HWT_BH: it does not sleep, and it may free its timeout.
  */
 struct hwt_timeout_ops {
 	void (*expire)(struct hwt_timeout *timeout);
@@ -569,19 +571,7 @@ static inline bool hwt_pending(const struct hwt_timeout *timeout)
 	return hwt_timeout_state(timeout) & HWT_F_PENDING;
 }
 
-/**
- * hwt_running() - return whether a callback of the timeout executes
- * @timeout: the timeout
- *
- * Any context.
- *
- * Return: true while ->expire, ->cancelled or the function that hwt_wheel_stop() was given executes
- * for the timeout; false during ->release.
- */
-static inline bool hwt_running(const struct hwt_timeout *timeout)
-{
-	return hwt_timeout_state(timeout) & HWT_F_RUNNING;
-}
+bool hwt_running(const struct hwt_timeout *timeout);
 
 /**
  * hwt_held() - return whether hwt needs the memory of the timeout
@@ -709,6 +699,31 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  */
 #define HWT_FREEZABLE		0x2
 
+/*
+ * A flag of a wheel: callbacks run in softirqs, as those of timer_list do. A BH wheel has no
+ * thread. Its contract differs from that of other wheels:
+ *
+ *   - ->expire is called as in softirq: with bottom halves off and as an RCU reader. It must not
+ *     sleep. On a shard, one callback is executed at a time. Timers are started on CPUs that are
+ *     not isolated (isolcpus=, nohz_full=), so callbacks run there.
+ *   - The hold ends before ->expire is called, so ->expire may free its timeout.
+ *   - hwt_cancel_sync() and hwt_shutdown_sync() do not sleep, and may be called wherever
+ *     timer_delete_sync() may: not in a hard interrupt, nor with a lock held that the callback, or
+ *     an interrupt handler, takes.
+ *   - Timeouts have neither ->cancelled nor ->release: hwt_timeout_init() warns, and calls that
+ *     schedule fail with -EINVAL. The same holds for HWT_MODE_FIXED_DELAY.
+ *   - A periodic timeout is armed again before its callback.
+ *   - The function of hwt_wheel_stop() is called after the hold of its timeout, with bottom halves
+ *     off. It may free the timeout, and must not sleep.
+ *   - A timeout must not be moved to another wheel (hwt_timeout_set_wheel()) while its callback is
+ *     executing.
+ *   - If work is left to the next tick, as the release of cancelled timeouts is, it may come up to
+ *     two ticks later.
+ *
+ * With ticks of a jiffy or longer, such a wheel costs less than with shorter ticks.
+ */
+#define HWT_BH			0x4
+
 /**
  * enum hwt_clock - the clock of a wheel
  * @HWT_CLOCK_MONOTONIC: CLOCK_MONOTONIC: time since boot, without suspend.
@@ -768,7 +783,7 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   pending timeouts divided by @ticks_per_wheel, so one level needs many buckets
  *                   or few timeouts. 0: the module's default.
  * @clock:           The clock of the wheel's deadlines; see enum hwt_clock.
- * @flags:           HWT_COARSE_CLOCK and HWT_FREEZABLE, ored; or 0.
+ * @flags:           HWT_COARSE_CLOCK, HWT_FREEZABLE and HWT_BH, ored; or 0.
  * @max_pending:     Maximum number of timeouts pending at once. 0: no limit.
  * @workers:         Number of threads that run the callbacks, up to HWT_WORKERS_MAX. Workers take
  *                   due timeouts in order. While at least one worker is free, a callback that
@@ -905,14 +920,17 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  */
 extern struct hwt_wheel *hwt_system_wheel;
 
+/* The same with HWT_BH, and ticks of a jiffy. Its callbacks must not sleep. */
+extern struct hwt_wheel *hwt_system_bh_wheel;
+
 /**
  * typedef hwt_handback_fn - takes a timeout that a stop hands back
  * @timeout: the timeout; it was pending, and now counts as cancelled
  * @arg:     the @arg of hwt_wheel_stop()
  *
- * Called in process context by hwt_wheel_stop(). The function may sleep, and may do all that a
- * callback may do. During the call, hwt_running() is true for the timeout. After the call,
- * ->release is called.
+ * Called in process context by hwt_wheel_stop(). The function may do all that a callback of the
+ * wheel may do: sleep on a thread wheel, free its object on a BH wheel, where bottom halves are
+ * off. During the call, hwt_running() is true for the timeout. After the call, ->release is called.
  */
 typedef void (*hwt_handback_fn)(struct hwt_timeout *timeout, void *arg);
 

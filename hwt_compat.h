@@ -24,6 +24,27 @@ static inline unsigned int hwt_cpu_cache(unsigned int cpu)
 #endif
 }
 
+/* Before Linux 6.2, timer_delete_sync() may not exist. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+#define hwt_timer_delete_sync(_timer)	timer_delete_sync(_timer)
+#else
+#define hwt_timer_delete_sync(_timer)	del_timer_sync(_timer)
+#endif
+
+/* Since Linux 6.13, hrtimer_setup() replaces hrtimer_init() and the assignment of the function. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define hwt_hrtimer_setup(_timer, _function, _clock, _mode)		\
+	hrtimer_setup((_timer), (_function), (_clock), (_mode))
+#else
+#define hwt_hrtimer_setup(_timer, _function, _clock, _mode)		\
+	do {								\
+		struct hrtimer *__timer = (_timer);			\
+									\
+		hrtimer_init(__timer, (_clock), (_mode));		\
+		__timer->function = (_function);			\
+	} while (0)
+#endif
+
 /* Since Linux 6.4, class_create() has no argument for the module. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
 #define hwt_class_create(_name)	class_create(_name)

@@ -84,7 +84,7 @@ static int __init hwt_init(void)
 	if (debug)
 		static_branch_enable(&hwt_debug);
 	debugfs = hwt_debugfs_init();
-	ret = hwt_system_wheel_create();
+	ret = hwt_system_wheels_create();
 	if (ret)
 		goto err_debugfs;
 	ret = hwt_chardev_init(debugfs);
@@ -93,7 +93,7 @@ static int __init hwt_init(void)
 	return 0;
 
 err_wheel:
-	hwt_system_wheel_destroy();
+	hwt_system_wheels_destroy();
 err_debugfs:
 	hwt_debugfs_exit();
 	hwt_wheels_exit();
@@ -102,11 +102,11 @@ err_registry:
 	return ret;
 }
 
-/* Open files of /dev/hwt, and all wheels but hwt_system_wheel, keep hwt loaded: none is left. */
+/* Open files of /dev/hwt, and all wheels but the system wheels, keep hwt loaded: none is left. */
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();
-	hwt_system_wheel_destroy();
+	hwt_system_wheels_destroy();
 	hwt_debugfs_exit();
 	hwt_wheels_exit();
 	hwt_registry_exit();

@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
+#include "core/bh.h"
 #include "core/client.h"
 #include "core/clock.h"
 #include "core/cpus.h"
@@ -38,7 +39,10 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 
 	for (shard = wheel->first_shard; shard; shard = next) {
 		next = shard->next;
-		hwt_threads_free(shard);
+		if (hwt_is_bh(shard))
+			hwt_bh_free(shard);
+		else
+			hwt_threads_free(shard);
 		hwt_shard_free(shard);
 	}
 	hwt_shares_free(wheel);
@@ -438,24 +442,48 @@ EXPORT_SYMBOL_GPL(hwt_wheel_pending);
 
 struct hwt_wheel *hwt_system_wheel;
 EXPORT_SYMBOL_GPL(hwt_system_wheel);
+struct hwt_wheel *hwt_system_bh_wheel;
+EXPORT_SYMBOL_GPL(hwt_system_bh_wheel);
 
-int __init hwt_system_wheel_create(void)
+static struct hwt_wheel * __init hwt_system_wheel_get(const struct hwt_wheel_params *params)
 {
-	const struct hwt_wheel_params params = { .name = "hwt_system" };
-	struct hwt_wheel *wheel = hwt_wheel_get_shared(&params);
+	struct hwt_wheel *wheel = hwt_wheel_get_shared(params);
 
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
 	/* The module's exit destroys this wheel, so the wheel must not keep the module loaded. */
-	module_put(THIS_MODULE);
-	hwt_system_wheel = wheel;
-	return 0;
+	if (!IS_ERR(wheel))
+		module_put(THIS_MODULE);
+	return wheel;
 }
 
-void hwt_system_wheel_destroy(void)
+static void hwt_system_wheel_put(struct hwt_wheel *wheel)
 {
-	hwt_stop(hwt_system_wheel, NULL, NULL);
-	hwt_wheel_dispose(hwt_system_wheel);
+	hwt_stop(wheel, NULL, NULL);
+	hwt_wheel_dispose(wheel);
+}
+
+/* Create the system wheels. Return 0, or an error of hwt_wheel_get_shared(). */
+int __init hwt_system_wheels_create(void)
+{
+	const struct hwt_wheel_params params = { .name = "hwt_system" };
+	const struct hwt_wheel_params params_bh = {
+		.name = "hwt_system_bh", .flags = HWT_BH, .tick_ns = TICK_NSEC,
+	};
+
+	hwt_system_wheel = hwt_system_wheel_get(&params);
+	if (IS_ERR(hwt_system_wheel))
+		return PTR_ERR(hwt_system_wheel);
+	hwt_system_bh_wheel = hwt_system_wheel_get(&params_bh);
+	if (!IS_ERR(hwt_system_bh_wheel))
+		return 0;
+	hwt_system_wheel_put(hwt_system_wheel);
+	return PTR_ERR(hwt_system_bh_wheel);
+}
+
+/* Destroy the system wheels. No client uses them any more. */
+void hwt_system_wheels_destroy(void)
+{
+	hwt_system_wheel_put(hwt_system_bh_wheel);
+	hwt_system_wheel_put(hwt_system_wheel);
 }
 
 /* -- The module -------------------------------------------------------------- */

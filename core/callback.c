@@ -110,20 +110,39 @@ static void hwt_call_check(const struct hwt_runner *runner, const struct hwt_cal
 static struct lockdep_map hwt_inside_map =
 	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
 
+/*
+ * Return the subclass of the maps of a shard's timeouts. A map that is taken in softirqs must not
+ * be held in tasks, and one line of code may initialise timeouts of wheels of both kinds.
+ */
+static unsigned int hwt_lockdep_subclass(const struct hwt_shard *shard)
+{
+	return hwt_is_bh(shard) ? SINGLE_DEPTH_NESTING : 0;
+}
+
 /* Tell lockdep that the caller will wait for a timeout's callback. Do nothing in a callback. */
 void hwt_lockdep_sync(struct hwt_timeout *timeout)
 {
+	unsigned long flags;
+
 	if (lock_is_held(&hwt_inside_map))
 		return;
-	lock_map_acquire(&timeout->lockdep_map);
+	/* With interrupts off, since a map that a softirq takes must not be held with them on. */
+	local_irq_save(flags);
+	lock_acquire_exclusive(&timeout->lockdep_map, hwt_lockdep_subclass(timeout->shard), 0,
+			       NULL, _THIS_IP_);
 	lock_map_release(&timeout->lockdep_map);
+	local_irq_restore(flags);
 }
 
 /* Tell lockdep that the caller will wait for all callbacks of a shard, and is in none of them. */
 void hwt_lockdep_shard(struct hwt_shard *shard)
 {
+	unsigned long flags;
+
+	local_irq_save(flags);
 	lock_map_acquire(&shard->lockdep_map);
 	lock_map_release(&shard->lockdep_map);
+	local_irq_restore(flags);
 }
 
 /*
@@ -152,6 +171,22 @@ static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
 		if (runner->thread)
 			lock_map_release(&shard->lockdep_map);
 	}
+	lock_map_release(&hwt_inside_map);
+}
+
+/* The same in a softirq, which may have interrupted a task that is in a callback of a thread. */
+void hwt_lockdep_begin_bh(struct hwt_shard *shard, struct hwt_call *call)
+{
+	lock_map_acquire_read(&hwt_inside_map);
+	lock_map_acquire(&shard->lockdep_map);
+	lock_acquire_exclusive(&call->lockdep_map, hwt_lockdep_subclass(shard), 0, NULL,
+			       _THIS_IP_);
+}
+
+void hwt_lockdep_end_bh(struct hwt_shard *shard, struct hwt_call *call)
+{
+	lock_map_release(&call->lockdep_map);
+	lock_map_release(&shard->lockdep_map);
 	lock_map_release(&hwt_inside_map);
 }
 
@@ -198,7 +233,7 @@ static noinline void hwt_slow_report(struct hwt_shard *shard, const struct hwt_r
 #define HWT_QUICK_NS	(2 * NSEC_PER_USEC)
 #define HWT_QUICK_CALLS	16
 
-static void hwt_runner_read_clock(struct hwt_runner *runner)
+void hwt_runner_read_clock(struct hwt_runner *runner)
 {
 	runner->jiffies = READ_ONCE(jiffies);
 	runner->stamp = ktime_get_ns();
@@ -279,6 +314,33 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	 * finds @kicked before its next sleep (wait.state in hwt_engine_sleep_until()).
 	 */
 	WRITE_ONCE(runner->current_timeout, NULL);
+}
+
+/* Report a function that was called in a softirq and has changed the preemption count. */
+void hwt_call_unbalanced(const struct hwt_call *call)
+{
+	pr_err("BUG: callback %ps left its context changed: preempt count %08x, was %08x\n",
+	       call->fn, preempt_count(), call->preempt);
+	preempt_count_set(call->preempt);
+}
+
+/*
+ * Read the clock after a call in a softirq during which jiffies changed, and report a call that
+ * took long. Return its duration, ns. Up to a jiffy of it may belong to calls before.
+ */
+u64 hwt_call_timed(struct hwt_shard *shard, struct hwt_call *call)
+{
+	struct hwt_runner *engine = &shard->engine;
+	unsigned int slow_us = READ_ONCE(hwt_slow_callback_us);
+	u64 took;
+
+	hwt_runner_read_clock(engine);
+	took = engine->stamp - call->began;
+	/* In a softirq, a function does not sleep: all its time is spent on a CPU. */
+	call->cpu_ns = hwt_cpu_time() - took;
+	if (slow_us && took > slow_us * (u64)NSEC_PER_USEC)
+		hwt_slow_report(shard, engine, call, took);
+	return took;
 }
 
 /**

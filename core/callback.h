@@ -124,10 +124,17 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call);
 /* Called without the shard's lock. */
+void hwt_runner_read_clock(struct hwt_runner *runner);
+void hwt_call_unbalanced(const struct hwt_call *call);
+u64 hwt_call_timed(struct hwt_shard *shard, struct hwt_call *call);
 #ifdef CONFIG_LOCKDEP
+void hwt_lockdep_begin_bh(struct hwt_shard *shard, struct hwt_call *call);
+void hwt_lockdep_end_bh(struct hwt_shard *shard, struct hwt_call *call);
 void hwt_lockdep_sync(struct hwt_timeout *timeout);
 void hwt_lockdep_shard(struct hwt_shard *shard);
 #else
+static inline void hwt_lockdep_begin_bh(struct hwt_shard *shard, struct hwt_call *call) { }
+static inline void hwt_lockdep_end_bh(struct hwt_shard *shard, struct hwt_call *call) { }
 static inline void hwt_lockdep_sync(struct hwt_timeout *timeout) { }
 static inline void hwt_lockdep_shard(struct hwt_shard *shard) { }
 #endif

@@ -10,6 +10,7 @@
 #include <linux/numa.h>
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/sort.h>
 #include <linux/topology.h>
 
@@ -138,6 +139,17 @@ bool hwt_cpu_housekeeping(unsigned int cpu)
 	       housekeeping_test_cpu(cpu, HK_TYPE_DOMAIN);
 }
 
+/* Return an online CPU that is not isolated; the present CPU if there is none. Any context. */
+unsigned int hwt_cpu_any_housekeeping(void)
+{
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu)
+		if (hwt_cpu_housekeeping(cpu))
+			return cpu;
+	return raw_smp_processor_id();
+}
+
 /*
  * Set the CPUs of a shard. @map: the shard of each CPU, or NULL if there is one shard only. @cpus:
  * the CPUs chosen by the client, or NULL. Threads run on an isolated CPU only if @cpus has it.
@@ -159,5 +171,5 @@ void hwt_shard_place(struct hwt_shard *shard, const u8 *map, const struct cpumas
 	 * Without @cpus, @affinity is empty if there is only one shard, or if the shard's CPUs are
 	 * all isolated, or if it has none. Then the threads may run anywhere.
 	 */
-	shard->pinned = !cpumask_empty(shard->affinity);
+	shard->pinned = !hwt_is_bh(shard) && !cpumask_empty(shard->affinity);
 }

@@ -12,6 +12,7 @@ struct hwt_shard;
 
 u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp);
 bool hwt_cpu_housekeeping(unsigned int cpu);
+unsigned int hwt_cpu_any_housekeeping(void);
 int hwt_shard_node(const u8 *map, unsigned int shard);
 void hwt_shard_place(struct hwt_shard *shard, const u8 *map, const struct cpumask *cpus);
 unsigned int hwt_shards_choose(unsigned int wanted);

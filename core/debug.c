@@ -18,6 +18,7 @@
 #include <linux/ratelimit.h>
 #include <linux/sched/task_stack.h>
 
+#include "core/bh.h"
 #include "core/callback.h"
 #include "core/debug.h"
 #include "core/engine.h"
@@ -114,6 +115,9 @@ void hwt_debug_move(const struct hwt_timeout *timeout)
 		return;
 	if (hwt_held(timeout))
 		hwt_debug_report("timeout %p is moved to another wheel while it is held: %ps\n",
+				 timeout, hwt_client_fn(timeout, timeout->ops->expire));
+	else if (hwt_is_bh(timeout->shard) && hwt_bh_running(timeout->shard, timeout))
+		hwt_debug_report("timeout %p is moved to another wheel while its %ps executes\n",
 				 timeout, hwt_client_fn(timeout, timeout->ops->expire));
 	else if (preemptible() && hwt_debug_releasing(timeout->shard, timeout))
 		hwt_debug_report("timeout %p is moved to another wheel while its %ps executes\n",

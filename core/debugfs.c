@@ -56,6 +56,7 @@ static int hwt_params_show(struct seq_file *m, void *unused)
 	seq_printf(m, "levels %u\n", shard->buckets.levels);
 	seq_printf(m, "coarse_clock %d\n", !!(shard->flags & HWT_COARSE_CLOCK));
 	seq_printf(m, "freezable %d\n", !!(shard->flags & HWT_FREEZABLE));
+	seq_printf(m, "bh %d\n", hwt_is_bh(shard));
 	seq_printf(m, "max_pending %llu\n", shard->max_pending);
 	seq_printf(m, "workers %u\n", shard->nr_workers);
 	seq_printf(m, "priority %s\n", hwt_priority_names[wheel->priority]);

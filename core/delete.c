@@ -129,10 +129,14 @@ bool hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64
  * is on a submission list, this collects the list: the time grows with the number of timeouts that
  * one CPU has scheduled or cancelled since the engine last collected.
  *
+ * On a BH wheel, a timeout may be pending while its callback is executing: one that is periodic, or
+ * was scheduled again. Then true says nothing about that callback: if it uses the object by the
+ * reference of the hold, use hwt_cancel_sync().
+ *
  * Return: true if the timeout was pending: it is in no list any more, its hold is over, and the
  * memory and the reference of the hold are the caller's. False if nothing was given back: the
- * timeout was not pending, or its callback is executing and the hold ends after it, as after
- * hwt_cancel(). Then, too, the timeout is in no list, unless it was cancelled
+ * timeout was not pending, or its callback is executing on a wheel with a thread, and the hold ends
+ * after it, as after hwt_cancel(). Then, too, the timeout is in no list, unless it was cancelled
  * before and its ->cancelled or ->release has yet to be called.
  */
 bool hwt_delete(struct hwt_timeout *timeout)

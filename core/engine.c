@@ -22,6 +22,7 @@
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
+#include "core/bh.h"
 #include "core/callback.h"
 #include "core/clock.h"
 #include "core/debug.h"
@@ -43,7 +44,8 @@ void hwt_lock_break(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
 	spin_unlock_irq(&shard->lock);
-	cond_resched_tasks_rcu_qs();
+	if (!in_softirq())
+		cond_resched_tasks_rcu_qs();
 	spin_lock_irq(&shard->lock);
 }
 
@@ -149,14 +151,14 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_in
  * after @tick had passed, set timeout->past: its lateness then counts from shard->past_since, the
  * time of linking, because hwt does not store when a timeout was scheduled.
  */
-static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick)
+void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick)
 	__must_hold(&shard->lock)
 {
 	bool past = tick < shard->intake_since;
 
-	/* Only other tasks kick the engine: its thread looks at the buckets before it sleeps. */
-	if (current != shard->thread && tick < (u64)atomic64_read(&shard->wake_tick)) {
-		hwt_engine_kick_locked(shard);
+	/* The engine itself needs no kick: it looks at the buckets before it sleeps. */
+	if (current != shard->engine.task && tick < (u64)atomic64_read(&shard->wake_tick)) {
+		hwt_engine_kick_locked(shard, tick);
 		/*
 		 * The engine sleeps beyond @tick, but a timeout submitted in time would have woken
 		 * it. So if @tick has passed, this timeout was scheduled for the past.
@@ -167,20 +169,6 @@ static noinline void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *
 		timeout->past = true;
 		shard->past_since = hwt_engine_now(shard);
 	}
-}
-
-/*
- * Insert a timeout into the buckets. Kick the engine if it sleeps too long: after the kick by the
- * call that scheduled the timeout, the engine may have gone back to sleep before this insertion.
- */
-static void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 state)
-	__must_hold(&shard->lock)
-{
-	u64 tick = hwt_state_tick(state);
-
-	hwt_buckets_insert(&shard->buckets, timeout);
-	if (unlikely(tick < shard->intake_since || current != shard->thread))
-		hwt_link_rest(shard, timeout, tick);
 }
 
 /* Remove a timeout from its bucket or the due list. */
@@ -199,9 +187,9 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	timeout->owed = true;
 	if (shard->nr_workers)
 		hwt_worker_wake(shard);
-	else if (current != shard->thread)
-		hwt_engine_kick_locked(shard);
-	/* Wake hwt_wait(): if only the ->release has yet to be called, it waits no longer. */
+	else if (current != shard->engine.task || in_softirq())
+		hwt_engine_kick_locked(shard, 0);
+	/* Wake hwt_wait(): the call left may be a ->release, for which it does not wait. */
 	hwt_wake_timeout(shard, timeout);
 }
 
@@ -580,9 +568,15 @@ void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_finish(shard, runner, timeout, true);
 }
 
-static bool hwt_engine_halted(struct hwt_shard *shard)
+/*
+ * Return true if the engine must fire no timeout now. @n: 0 before the first one: a softirq that
+ * has spent its time on other work still fires one.
+ */
+static bool hwt_engine_halted(struct hwt_shard *shard, unsigned int n)
 {
-	return shard->stopping || hwt_frozen(shard) || hwt_clock_moved(shard);
+	if (shard->stopping || hwt_clock_moved(shard))
+		return true;
+	return hwt_is_bh(shard) ? n && hwt_bh_spent(shard) : hwt_frozen(shard);
 }
 
 /*
@@ -618,11 +612,16 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
 {
 	struct list_head *due = &shard->buckets.due;
+	struct hwt_timeout *timeout;
 	unsigned int n = 0;
 
-	while (n < max && !list_empty(due) && !hwt_engine_halted(shard)) {
-		hwt_fire(shard, &shard->engine, hwt_engine_pick(shard, n & 1));
-		/* Drop the lock now and then: hwt_fire() drops it only if the timeout fires. */
+	while (n < max && !list_empty(due) && !hwt_engine_halted(shard, n)) {
+		timeout = hwt_engine_pick(shard, n & 1);
+		if (hwt_is_bh(shard))
+			hwt_bh_fire(shard, timeout);
+		else
+			hwt_fire(shard, &shard->engine, timeout);
+		/* hwt_fire() keeps the lock if the timeout was cancelled or pushed back. */
 		if (++n % HWT_STEP == 0)
 			hwt_runner_break(shard, &shard->engine);
 	}
@@ -636,14 +635,16 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
  * that was submitted in time for an earlier tick would have woken the engine earlier. So if a
  * timeout with an earlier tick is collected from now on, its tick had passed when it was scheduled.
  */
-static void hwt_engine_intake_since(struct hwt_shard *shard)
+static void hwt_engine_intake_since(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
 {
-	u64 ns = shard->woken_ns, tick;
+	u64 ns = shard->woken_ns, tick = min(shard->woken_tick, now);
 
 	if (shard->clock == HWT_CLOCK_REALTIME)
 		ns += shard->clock_offset;
-	tick = min(shard->woken_tick, hwt_ns_to_tick(shard, ns));
+	/* On a BH shard, whoever makes a pass run earlier lowers wake_tick for it: no guess. */
+	if (!hwt_is_bh(shard))
+		tick = min(tick, hwt_ns_to_tick(shard, ns));
 	shard->intake_since = max(shard->intake_since, tick);
 }
 
@@ -728,7 +729,7 @@ static bool hwt_engine_end_holds(struct hwt_shard *shard)
 	unsigned int n;
 
 	for (n = 0; n < HWT_STEP && !list_empty(&shard->owed); n++) {
-		if (shard->stopping || hwt_frozen(shard))
+		if (shard->stopping || (!hwt_is_bh(shard) && hwt_frozen(shard)))
 			return false;
 		hwt_end_hold(shard, &shard->engine,
 			     list_first_entry(&shard->owed, struct hwt_timeout, link));
@@ -747,6 +748,8 @@ bool hwt_engine_advance(struct hwt_shard *shard, u64 tick)
 	unsigned int n;
 
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !done && !shard->stopping; n++) {
+		if (n && hwt_is_bh(shard) && hwt_bh_spent(shard))
+			break;
 		if (n)
 			hwt_lock_break(shard);
 		/* If the wall clock was set back during the break, @tick may be in the future. */
@@ -773,7 +776,7 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	 */
 	if (!list_empty(&buckets->due))
 		hwt_engine_advance(shard, now);
-	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !hwt_engine_halted(shard); n++) {
+	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !hwt_engine_halted(shard, n); n++) {
 		if (n % 2)
 			hwt_lock_break(shard);
 		done = hwt_buckets_advance(buckets, now, HWT_STEP, true);
@@ -827,19 +830,19 @@ static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned i
 void hwt_engine_pass(struct hwt_shard *shard)
 {
 	unsigned int n, collected = 0, served = 0;
-	u64 now, cursor;
+	u64 now, cursor, wake_tick;
 	bool jumped;
 
-	/* The engine is awake: no tick is before a wake_tick of 0, so no submission kicks it. */
-	atomic64_set(&shard->wake_tick, 0);
 	WRITE_ONCE(shard->kicked, false);
 	/*
+	 * The engine is awake: no tick is before a wake_tick of 0, so no submission kicks it.
+	 *
 	 * Barrier pass.mb, pairs with kick.before in __hwt_engine_kick() and state.pull in
-	 * hwt_arm(): this pass finds the submission or the new tick of each caller that has set
-	 * @kicked before it was cleared here, or that has found @kicked still set, and so has not
-	 * kicked.
+	 * hwt_arm(): if a caller finds @kicked still set, and so does not kick, or if this pass has
+	 * cleared @kicked after the caller has set it, this pass finds the caller's submission or
+	 * new tick. On a BH shard, it finds that of each caller that has lowered wake_tick.
 	 */
-	smp_mb();
+	wake_tick = atomic64_xchg(&shard->wake_tick, 0);
 
 	shard->engine.stamp = 0;
 	spin_lock_irq(&shard->lock);
@@ -847,7 +850,9 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	jumped = hwt_engine_check_clock(shard);
 	now = hwt_engine_tick(shard);
 	hwt_engine_reclaim(shard);
-	hwt_engine_intake_since(shard);
+	if (hwt_is_bh(shard))
+		shard->woken_tick = wake_tick;
+	hwt_engine_intake_since(shard, now);
 	/*
 	 * A jump of the clock may make timeouts due that are not collected yet. If ticks were
 	 * skipped now, these would fire out of order, so skip ticks only if there was no jump.
@@ -861,7 +866,7 @@ void hwt_engine_pass(struct hwt_shard *shard)
 			hwt_engine_advance(shard, now);
 		else
 			served += hwt_engine_work(shard, now, &collected);
-		if (n < HWT_COLLECT_STEP || collected >= HWT_COLLECT_MAX)
+		if (n < HWT_COLLECT_STEP || collected >= HWT_COLLECT_MAX || hwt_is_bh(shard))
 			break;
 		now = hwt_engine_tick(shard);
 	}
@@ -893,7 +898,8 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	return tick;
 }
 
-static clockid_t hwt_clock_id(const struct hwt_shard *shard)
+/* Return the shard's clock as a clockid_t, for timers. */
+clockid_t hwt_clock_id(const struct hwt_shard *shard)
 {
 	switch (shard->clock) {
 	case HWT_CLOCK_BOOTTIME:
@@ -982,9 +988,10 @@ static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 	 */
 	smp_store_release(&shard->sleep_seq, shard->sleep_seq + 1);
 	/*
-	 * Barrier sleep.mb, pairs with push.add and push.active in hwt_push() and state.pull in
-	 * hwt_arm(): if the last collection, which follows, misses a caller's entry or new tick,
-	 * the caller finds wake_tick and sleep_seq as published, and kicks the engine if need be.
+	 * Barrier sleep.mb, pairs with push.add and push.active in hwt_push(), bh.kick in
+	 * hwt_bh_kick() and state.pull in hwt_arm(): if the last collection, which follows, misses
+	 * a caller's entry or new tick, the caller finds wake_tick and sleep_seq as published, and
+	 * kicks the engine if need be.
 	 */
 	smp_mb();
 }
@@ -1000,17 +1007,26 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 
 	shard->engine.stamp = 0;
 	spin_lock_irq(&shard->lock);
-	if (!shard->stopping)
+	if (!shard->stopping) {
+		/* A cancel during a pass of a BH shard does not cause another pass. */
+		if (hwt_is_bh(shard))
+			hwt_engine_reclaim(shard);
 		collected = hwt_collect(shard, HWT_COLLECT_STEP);
+	}
 	tick = collected < HWT_COLLECT_STEP ? hwt_engine_target(shard) : 0;
 	spin_unlock_irq(&shard->lock);
-	if (tick < published)
-		atomic64_set(&shard->wake_tick, tick);
+	/*
+	 * Another CPU may have lowered wake_tick of a BH shard: do not raise it. No barrier: the
+	 * timer, or the sleep, that follows is for the lowest of these ticks.
+	 */
+	while (tick < published &&
+	       !atomic64_try_cmpxchg(&shard->wake_tick, (s64 *)&published, tick))
+		;
 	return min(tick, published);
 }
 
 /*
- * Wait until the engine has something to do.
+ * Return true if the engine may sleep until *@tick, which is set.
  *
  * Submitters wake the engine for a tick before wake_tick. The engine publishes wake_tick,
  * increments sleep_seq, and only then collects a last time: it finds an entry, or the caller that
@@ -1021,20 +1037,25 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
  * moves it to an earlier tick, and wakes the engine, the timeout is on no list: the engine sleeps
  * again. The caller then pushes the timeout, finds sleep_seq changed, and wakes the engine again.
  */
+bool hwt_engine_idle(struct hwt_shard *shard, u64 *tick)
+{
+	spin_lock_irq(&shard->lock);
+	*tick = hwt_engine_target(shard);
+	spin_unlock_irq(&shard->lock);
+	if (hwt_tick_reached(shard, *tick))
+		return false;
+	hwt_engine_publish(shard, *tick);
+	*tick = hwt_engine_last_look(shard, *tick);
+	return !hwt_tick_reached(shard, *tick);
+}
+
+/* Wait on the engine's thread until the engine has something to do. */
 void hwt_engine_sleep(struct hwt_shard *shard)
 {
 	u64 tick;
 
-	spin_lock_irq(&shard->lock);
-	tick = hwt_engine_target(shard);
-	spin_unlock_irq(&shard->lock);
-	if (!hwt_tick_reached(shard, tick)) {
-		hwt_engine_publish(shard, tick);
-		tick = hwt_engine_last_look(shard, tick);
-		if (!hwt_tick_reached(shard, tick)) {
-			hwt_engine_wait(shard, tick);
-			return;
-		}
-	}
-	cond_resched_tasks_rcu_qs();
+	if (hwt_engine_idle(shard, &tick))
+		hwt_engine_wait(shard, tick);
+	else
+		cond_resched_tasks_rcu_qs();
 }

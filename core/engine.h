@@ -5,7 +5,26 @@
 #ifndef _HWT_CORE_ENGINE_H
 #define _HWT_CORE_ENGINE_H
 
+#include <linux/sched.h>
+
 #include "core/shard.h"
+#include "core/state.h"
+
+void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick);
+
+/*
+ * Insert a timeout into the buckets, under the shard's lock. Kick the engine even if the call that
+ * scheduled the timeout has kicked it: the engine may have gone back to sleep before the timeout
+ * was linked.
+ */
+static inline void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 state)
+{
+	u64 tick = hwt_state_tick(state);
+
+	hwt_buckets_insert(&shard->buckets, timeout);
+	if (unlikely(tick < shard->intake_since || current != shard->engine.task))
+		hwt_link_rest(shard, timeout, tick);
+}
 
 /*
  * The caller holds the shard's lock. hwt_engine_tick() and hwt_clock_moved() keep it; the other
@@ -31,7 +50,9 @@ bool hwt_clock_moved(struct hwt_shard *shard);
 void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);
 
-/* Called on the engine's thread, without the shard's lock. */
+/* Called by the engine, without the shard's lock. */
+bool hwt_engine_idle(struct hwt_shard *shard, u64 *tick);
+clockid_t hwt_clock_id(const struct hwt_shard *shard);
 void hwt_engine_pass(struct hwt_shard *shard);
 void hwt_engine_sleep(struct hwt_shard *shard);
 

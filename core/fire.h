@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What it takes to fire a timeout, beside its callback
+ * What it takes to fire a timeout, on the engine's thread or in a softirq
  */
 #ifndef _HWT_CORE_FIRE_H
 #define _HWT_CORE_FIRE_H

@@ -6,6 +6,7 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 
+#include "core/bh.h"
 #include "core/clock.h"
 #include "core/kick.h"
 
@@ -64,14 +65,28 @@ static void __hwt_engine_kick(struct hwt_shard *shard, bool direct)
  */
 void hwt_engine_kick(struct hwt_shard *shard)
 {
-	__hwt_engine_kick(shard, !in_nmi() && !irqs_disabled());
+	hwt_engine_kick_at(shard, 0);
+}
+
+/* Do the same for a timeout of a given tick: a BH shard runs a pass at that tick. */
+void hwt_engine_kick_at(struct hwt_shard *shard, u64 tick)
+{
+	bool direct = !in_nmi() && !irqs_disabled();
+
+	if (hwt_is_bh(shard))
+		hwt_bh_kick(shard, tick, direct);
+	else
+		__hwt_engine_kick(shard, direct);
 }
 
 /* Do the same under the shard's lock, which no holder of a lock of the scheduler takes. */
-void hwt_engine_kick_locked(struct hwt_shard *shard)
+void hwt_engine_kick_locked(struct hwt_shard *shard, u64 tick)
 	__must_hold(&shard->lock)
 {
-	__hwt_engine_kick(shard, true);
+	if (hwt_is_bh(shard))
+		hwt_bh_kick(shard, tick, true);
+	else
+		__hwt_engine_kick(shard, true);
 }
 
 /* Wake an idle worker. If none is idle, the first worker that becomes free finds the work. */

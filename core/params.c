@@ -66,8 +66,15 @@ int hwt_params_get(struct hwt_wheel_params *params, const struct hwt_wheel_param
 	    hwt_param_outside(params, "max_pending", params->max_pending, 0, S64_MAX) ||
 	    hwt_threads_params_check(params))
 		return -EINVAL;
-	if (params->flags & ~(HWT_COARSE_CLOCK | HWT_FREEZABLE)) {
+	if (params->flags & ~(HWT_COARSE_CLOCK | HWT_FREEZABLE | HWT_BH)) {
 		pr_err_ratelimited("%s: flags=%#x are unknown\n", params->name, params->flags);
+		return -EINVAL;
+	}
+	if ((params->flags & HWT_BH) &&
+	    (params->workers || params->cpus || params->priority || params->wait ||
+	     params->clock_set || (params->flags & HWT_FREEZABLE))) {
+		pr_err_ratelimited("%s: a BH wheel takes no workers, cpus, priority, wait, clock_set, HWT_FREEZABLE\n",
+				   params->name);
 		return -EINVAL;
 	}
 	if (params->clock_set && params->clock != HWT_CLOCK_REALTIME) {

@@ -55,7 +55,7 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	/* Do not count the wheels of hwt itself: the warning is for kernel clients. */
 	hwt_wheels_count += owner != THIS_MODULE;
 	if (hwt_wheels_count > HWT_WHEELS_MANY && owner != THIS_MODULE)
-		pr_warn_once("more than %u wheels are alive, the latest created by %s [%s]: each has a thread, wheels are meant to be shared\n",
+		pr_warn_once("more than %u wheels are alive, the latest created by %s [%s]: wheels are meant to be shared\n",
 			     HWT_WHEELS_MANY, wheel->creator, wheel->owner_name);
 }
 
@@ -137,10 +137,11 @@ static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 		if (listed == wheel)
 			share = hwt_share_find(wheel, module);
 	/*
-	 * The last reference to hwt_system_wheel is hwt's own. If hwt is built in, its module is
+	 * The last reference to a system wheel is hwt's own. If hwt is built in, its module is
 	 * NULL, and so is that of other built-in code, which must not drop this reference.
 	 */
-	if (!share || (wheel == hwt_system_wheel && wheel->users == 1))
+	if (!share || (wheel->users == 1 &&
+		       (wheel == hwt_system_wheel || wheel == hwt_system_bh_wheel)))
 		return false;
 	if (!--share->refs) {
 		list_del(&share->entry);
@@ -183,7 +184,7 @@ void hwt_share_free(struct hwt_share *share)
 	kfree(share);
 }
 
-/* Free each struct hwt_share of a wheel that is being freed: only hwt_system_wheel has any then. */
+/* Free each struct hwt_share of a wheel that is being freed: only system wheels have any then. */
 void hwt_shares_free(struct hwt_wheel *wheel)
 {
 	struct hwt_share *share, *next;
@@ -401,7 +402,7 @@ err_notifier:
 	return ret;
 }
 
-/* No wheel is left: hwt_system_wheel was destroyed, and any other would keep hwt loaded. */
+/* No wheel is left: the system wheels were destroyed, and any other would keep hwt loaded. */
 void hwt_registry_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);

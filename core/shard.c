@@ -11,6 +11,7 @@
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
+#include "core/bh.h"
 #include "core/clock.h"
 #include "core/cpus.h"
 #include "core/shard.h"
@@ -93,6 +94,10 @@ struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args)
 			       hwt_ns_to_tick(shard, hwt_clock_now(shard)), gfp, args->node);
 	if (ret)
 		goto err_free;
+	if (hwt_is_bh(shard)) {
+		hwt_bh_init(shard);
+		return shard;
+	}
 	ret = hwt_threads_start(shard, gfp);
 	if (ret)
 		goto err_free;

@@ -9,6 +9,7 @@
 #include <linux/cache.h>
 #include <linux/completion.h>
 #include <linux/cpumask.h>
+#include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/llist.h>
@@ -16,7 +17,9 @@
 #include <linux/mutex.h>
 #include <linux/ratelimit.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -158,7 +161,7 @@ struct hwt_shard {
 	u64			tick_mult;	/* reciprocal of tick_ns, see hwt_tick_setup() */
 	unsigned int		tick_shift;
 	enum hwt_clock		clock;
-	u32			flags;		/* HWT_COARSE_CLOCK, HWT_FREEZABLE */
+	u32			flags;		/* HWT_COARSE_CLOCK, HWT_FREEZABLE, HWT_BH */
 	u64			max_pending;	/* 0: no limit */
 	struct hwt_inbox __percpu *inbox;
 	/*
@@ -188,7 +191,7 @@ struct hwt_shard {
 
 	/*
 	 * A schedule for a tick before this one wakes the engine. 0 while the engine is awake.
-	 * Written by the engine.
+	 * Written by the engine. On a BH shard, a kick lowers it to the tick of the next pass.
 	 */
 	atomic64_t		wake_tick ____cacheline_aligned_in_smp;
 	/*
@@ -290,6 +293,32 @@ struct hwt_shard {
 	 */
 	struct hwt_timeout	clock_timeout;
 
+	/*
+	 * The timers of a BH shard, which has no thread; see core/bh.c. Other shards do not use
+	 * them.
+	 */
+	struct {
+		/* Serializes the starts of the timers. Taken in any context but NMI, last. */
+		raw_spinlock_t		lock;
+		/*
+		 * Time for which a timer was last started, ns on the shard's clock; U64_MAX: none
+		 * is needed. Protected by @lock.
+		 */
+		u64			timer_ns;
+		struct timer_list	timer;
+		struct hrtimer		hrtimer;
+		call_single_data_t	call;		/* starts a timer on another CPU */
+		bool			called;		/* @call was used; protected by @lock */
+		bool			by_jiffies;	/* @timer may be used. Constant */
+		bool			in_pass;	/* protected by the shard's lock */
+		unsigned long		until;		/* jiffies; used by the pass */
+#ifdef CONFIG_PREEMPT_RT
+		spinlock_t		expiry;		/* held during passes; taken first */
+		atomic_t		waiters;	/* tasks that wait for @expiry */
+		struct lock_class_key	expiry_key;
+#endif
+	} bh;
+
 	/* Used by the threads. Constant once the shard is created, if no comment says otherwise. */
 	unsigned int		nr_workers;	/* number of entries in @worker */
 	enum hwt_wait_strategy	wait;
@@ -312,6 +341,12 @@ struct hwt_shard {
 	struct lock_class_key	lockdep_key;
 #endif
 };
+
+/* Return true if the shard's passes run in softirqs. */
+static inline bool hwt_is_bh(const struct hwt_shard *shard)
+{
+	return shard->flags & HWT_BH;
+}
 
 /* Return the number of ticks of a revolution of level 0. */
 static inline u64 hwt_revolution(const struct hwt_shard *shard)

@@ -76,9 +76,18 @@
  *              touched beyond it      the touched tick             link
  *              else                   - ARMED, + RUNNING EXPIRED,  call ->expire
  *                                     periodic: + REARM
+ *   fire, BH   not ARMED, or SUBMITTED -                           - (left to collect)
+ *              tick beyond the cursor -                            link (pushed back)
+ *              touched beyond it      the touched tick             link
+ *              periodic               the next tick, + REARM       link, call ->expire
+ *                                     EXPIRED
+ *              else                   - ARMED, + EXPIRED           call ->expire
  *   hand back  not ARMED (cancelled)  -                            - (left to collect)
  *              else                   - ARMED REARM EXPIRED,       call the stop's function
  *                                     + RUNNING CANCELLED
+ *   hand back, not ARMED, or SUBMITTED -                           - (left to collect)
+ *   BH         else                   - ARMED REARM EXPIRED,       call the stop's function
+ *                                     + CANCELLED
  *   finish     CANCELLED, to notify,
  *              not SUBMITTED          -                            call ->cancelled, finish anew
  *              ARMED (again)          - RUNNING                    link
@@ -120,7 +129,7 @@
  *			engine sleeps; do not push the timeout, which is SUBMITTED already
  * @HWT_LINK:		insert the timeout, which is in no list, into the buckets
  * @HWT_CALL:		call ->expire or, in a stop, the function that the stop's caller has given;
- *			then call hwt_state_finish()
+ *			then, unless the wheel is a BH wheel, call hwt_state_finish()
  * @HWT_CALL_CANCELLED: call ->cancelled, and then hwt_state_finish()
  * @HWT_OWE_CALL:	append the timeout to shard->owed, so that a runner ends its hold later;
  *			leave the state as it is
@@ -368,6 +377,34 @@ static inline struct hwt_change hwt_state_fire(u64 old, u64 now, u64 touched)
 }
 
 /**
+ * hwt_state_fire_bh() - the cursor of a BH wheel has come to a timeout in the buckets
+ * @old:     the present state
+ * @now:     the cursor
+ * @touched: the tick to which the timeout was last touched
+ * @next:    the tick at which the timeout is to fire again, if it is periodic
+ *
+ * The hold ends here, before the callback, which may free the timeout. So a timeout that is on a
+ * submission list, or about to be pushed on one, does not fire: its collection links it anew.
+ */
+static inline struct hwt_change hwt_state_fire_bh(u64 old, u64 now, u64 touched, u64 next)
+{
+	struct hwt_change change = hwt_state_due(old, now, touched);
+
+	if (old & HWT_F_SUBMITTED) {
+		change.state = old;
+		change.action = HWT_NOTHING;
+	}
+	if (change.action != HWT_CALL)
+		return change;
+	if (old & HWT_F_PERIODIC)
+		change.state = (old & HWT_F_ALL) | next << HWT_TICK_SHIFT | HWT_F_REARM;
+	else
+		change.state &= ~(HWT_F_PENDING | HWT_F_CANCELLED);
+	change.state |= HWT_F_EXPIRED;
+	return change;
+}
+
+/**
  * hwt_state_hand_back() - a stop takes a timeout from the buckets
  * @old: the present state, in which RUNNING is not set
  */
@@ -379,6 +416,24 @@ static inline struct hwt_change hwt_state_hand_back(u64 old)
 		return change;
 	change.state &= ~(HWT_F_PENDING | HWT_F_EXPIRED);
 	change.state |= HWT_F_RUNNING | HWT_F_CANCELLED;
+	change.action = HWT_CALL;
+	return change;
+}
+
+/**
+ * hwt_state_hand_back_bh() - a stop takes a timeout from the buckets of a BH wheel
+ * @old: the present state
+ *
+ * The hold ends here, before the call. A timeout that is on a submission list is collected first.
+ */
+static inline struct hwt_change hwt_state_hand_back_bh(u64 old)
+{
+	struct hwt_change change = { .state = old, .action = HWT_NOTHING };
+
+	if ((old & (HWT_F_ARMED | HWT_F_SUBMITTED)) != HWT_F_ARMED)
+		return change;
+	change.state &= ~(HWT_F_PENDING | HWT_F_EXPIRED);
+	change.state |= HWT_F_CANCELLED;
 	change.action = HWT_CALL;
 	return change;
 }

@@ -7,6 +7,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
+#include "core/bh.h"
 #include "core/callback.h"
 #include "core/engine.h"
 #include "core/stop.h"
@@ -16,10 +17,17 @@
 #include "core/trace.h"
 #include "core/wait.h"
 
-/*
- * Take a timeout off the due list. If it is armed, hand it back: call @fn or, if @fn is NULL,
- * ->cancelled. Return true if it was handed back.
- */
+/* Count a timeout that is handed back, and whose state was @old. */
+void hwt_stop_count(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old)
+	__must_hold(&shard->lock)
+{
+	hwt_count(&shard->retired, 1);
+	hwt_count(&shard->handed_back, 1);
+	hwt_pending_put(shard);
+	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
+}
+
+/* Take a timeout off the due list. Return true if it was armed, and so has been handed back. */
 static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
@@ -42,10 +50,7 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 			return false;	/* It was cancelled: its hold ends when it is collected. */
 	} while (!hwt_state_change(timeout, &old, change.state));
 
-	hwt_count(&shard->retired, 1);
-	hwt_count(&shard->handed_back, 1);
-	hwt_pending_put(shard);
-	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
+	hwt_stop_count(shard, timeout, old);
 	runner->call = ++shard->calls;
 	if (fn) {
 		hwt_call_begin(shard, runner, timeout, fn, &call);
@@ -80,6 +85,11 @@ static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 		if (flushed && list_empty(due))
 			return n;
 		while (!list_empty(due)) {
+			if (hwt_is_bh(shard)) {
+				n += hwt_bh_hand_back(shard, fn, arg);
+				hwt_runner_break(shard, runner);
+				continue;
+			}
 			timeout = list_first_entry(due, struct hwt_timeout, link);
 			n += hwt_hand_back(shard, runner, timeout, fn, arg);
 			if (++step % HWT_STEP == 0)
@@ -96,6 +106,8 @@ static long hwt_stop_drain(struct hwt_wheel *wheel, hwt_handback_fn fn, void *ar
 	long n = 0;
 
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
+		if (hwt_is_bh(shard))
+			hwt_bh_stop(shard);
 		hwt_runner_enter(shard, &runner);
 		n += hwt_drain(shard, &runner, fn, arg);
 		hwt_runner_leave(shard, &runner);
@@ -131,7 +143,10 @@ void hwt_stop_threads(struct hwt_wheel *wheel)
 		spin_lock_irq(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX);
 		spin_unlock_irq(&shard->lock);
-		hwt_threads_stop(shard);
+		if (hwt_is_bh(shard))
+			hwt_bh_stop(shard);
+		else
+			hwt_threads_stop(shard);
 	}
 }
 

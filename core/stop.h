@@ -7,6 +7,7 @@
 
 #include "core/wheel.h"
 
+void hwt_stop_count(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old);
 void hwt_stop_threads(struct hwt_wheel *wheel);
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg);
 

@@ -15,6 +15,7 @@
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 
+#include "core/bh.h"
 #include "core/callback.h"
 #include "core/clock.h"
 #include "core/debug.h"
@@ -158,7 +159,7 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 		hwt_engine_kick(shard);
 	/* One kick is enough until the engine begins a pass, which clears @kicked. */
 	if (tick < (u64)atomic64_read(&shard->wake_tick) && !hwt_engine_kicked(shard))
-		hwt_engine_kick(shard);
+		hwt_engine_kick_at(shard, tick);
 }
 
 /*
@@ -174,9 +175,9 @@ static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *o
 		return true;
 	hwt_untouch(timeout, ns);
 	/*
-	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim(): this CPU sees
-	 * the state of the touched tick, or the engine, which looks at @touched once more after
-	 * that change of the state, sees it lowered.
+	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim() and hwt_bh_claim():
+	 * this CPU sees the state of the touched tick, or the engine, which looks at @touched once
+	 * more after that change of the state, sees it lowered.
 	 */
 	smp_mb();
 	state = hwt_timeout_state(timeout);
@@ -209,7 +210,7 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in
 	 * __hwt_collect_one(), fire.touched in hwt_touched_tick() and state.fire in
-	 * hwt_fire_claim(): the next callback sees what the client wrote before
+	 * hwt_fire_claim() and hwt_bh_claim(): the next callback sees what the client wrote before
 	 * this call, a new hold begins after all accesses of the last one, and sleep_seq is read
 	 * before SUBMITTED is set. Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq
 	 * and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): if the timeout was
@@ -431,7 +432,10 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 
 	if (!period_ns || (mode != HWT_MODE_FIXED_RATE && mode != HWT_MODE_FIXED_DELAY))
 		return -EINVAL;
-	/* A firing in this section may mix the arguments of two calls: keep the section short. */
+	if (mode == HWT_MODE_FIXED_DELAY && periodic->timeout.shard &&
+	    hwt_is_bh(periodic->timeout.shard))
+		return -EINVAL;
+	/* Until the state changes, a firing may use a mixture of times: keep that time short. */
 	preempt_disable();
 	old_first_ns = atomic64_read(&periodic->set.first_ns);
 	old_period_ns = atomic64_read(&periodic->set.period_ns);
@@ -585,14 +589,17 @@ EXPORT_SYMBOL_GPL(hwt_cancel);
  *
  * Return: what the timeout was at the instant of the cancel: HWT_WAS_PENDING if it was pending,
  * ored with HWT_IS_RUNNING if a callback of it was executing. If HWT_IS_RUNNING is not set, the
- * caller sees what the last callback has written.
+ * caller sees what the last callback has written. On a BH wheel, HWT_IS_RUNNING may also be set
+ * while the engine looks at a timeout that it finds pushed back, so that no callback executes.
  */
 int hwt_try_cancel(struct hwt_timeout *timeout)
 {
+	/* Read this before the cancel, after which the timeout may be freed. */
+	const struct hwt_shard *shard = hwt_debug_used(timeout) ? timeout->shard : NULL;
 	u64 old = __hwt_cancel(timeout);
 	int ret = old & HWT_F_PENDING ? HWT_WAS_PENDING : 0;
 
-	if (old & HWT_F_RUNNING)
+	if ((old & HWT_F_RUNNING) || (shard && hwt_is_bh(shard) && hwt_bh_running(shard, timeout)))
 		return ret | HWT_IS_RUNNING;
 	/*
 	 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): a caller that finds
@@ -623,6 +630,22 @@ EXPORT_SYMBOL_GPL(hwt_reopen);
 
 /* -- Initialisation and queries ------------------------------------------ */
 
+/*
+ * Return the shard for a timeout that is initialised or moved on this CPU. A BH wheel calls neither
+ * ->cancelled nor ->release: a timeout that has one gets no wheel, so that it cannot be scheduled.
+ */
+static struct hwt_shard *hwt_shard_for(const struct hwt_wheel *wheel,
+				       const struct hwt_timeout_ops *ops)
+{
+	struct hwt_shard *shard = hwt_shard_here(wheel);
+
+	if (!shard || !hwt_is_bh(shard) || (!ops->cancelled && !ops->release))
+		return shard;
+	WARN_ONCE(true, "a timeout with ->cancelled or ->release is put on BH wheel %s: %ps\n",
+		  shard->wheel->name, ops->expire);
+	return NULL;
+}
+
 void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 			const struct hwt_timeout_ops *ops, const char *name,
 			struct lock_class_key *key)
@@ -634,7 +657,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 	timeout->link.next = NULL;
 	timeout->submit.next = NULL;
 	timeout->ops = ops;
-	timeout->shard = hwt_shard_here(wheel);
+	timeout->shard = hwt_shard_for(wheel, ops);
 	timeout->owed = false;
 	timeout->past = false;
 	timeout->tracked = false;
@@ -663,7 +686,7 @@ void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
 {
 	if (static_branch_unlikely(&hwt_debug))
 		hwt_debug_move(timeout);
-	timeout->shard = hwt_shard_here(wheel);
+	timeout->shard = hwt_shard_for(wheel, timeout->ops);
 }
 EXPORT_SYMBOL_GPL(hwt_timeout_set_wheel);
 
@@ -686,6 +709,28 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 	return hwt_deadline_to_tick(shard, hwt_add_ns(hwt_clock_now(shard),
 						      atomic64_read(&periodic->run.period_ns)));
 }
+
+/**
+ * hwt_running() - return whether a callback of the timeout executes
+ * @timeout: the timeout
+ *
+ * Any context.
+ *
+ * Return: true while ->expire, ->cancelled or the function that hwt_wheel_stop() was given executes
+ * for the timeout; false during ->release. On a BH wheel, also true for a moment while the engine
+ * finds that the timeout does not fire.
+ */
+bool hwt_running(const struct hwt_timeout *timeout)
+{
+	const struct hwt_shard *shard = timeout->shard;
+
+	if (hwt_timeout_state(timeout) & HWT_F_RUNNING)
+		return true;
+	if (!hwt_debug_used(timeout))
+		return false;
+	return shard && hwt_is_bh(shard) && hwt_bh_running(shard, timeout);
+}
+EXPORT_SYMBOL_GPL(hwt_running);
 
 /**
  * hwt_deadline() - return the deadline of a timeout

@@ -16,9 +16,11 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 
+#include "core/bh.h"
 #include "core/callback.h"
 #include "core/clock.h"
 #include "core/debug.h"
+#include "core/delete.h"
 #include "core/engine.h"
 #include "core/kick.h"
 #include "core/params.h"
@@ -43,7 +45,7 @@ static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_tim
 
 	/* Without a ->release, RUNNING tells: only a ->release executes while RUNNING is clear. */
 	if (!timeout->ops->release)
-		return hwt_running(timeout);
+		return hwt_timeout_state(timeout) & HWT_F_RUNNING;
 	list_for_each_entry(runner, &shard->runners, entry)
 		if (hwt_runner_executes(runner, timeout))
 			return true;
@@ -201,6 +203,36 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	return false;
 }
 
+/* The part of hwt_sync() for a BH wheel. Does not sleep. */
+static int hwt_sync_bh(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set)
+{
+	u64 was = hwt_timeout_state(timeout);
+	bool pending = false, running, own;
+	unsigned long flags;
+
+	if (!(was & HWT_F_HELD) && !(set & ~was) && !hwt_bh_running(shard, timeout))
+		return false;
+	for (;;) {
+		/*
+		 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard is
+		 * freed only after its lock was released.
+		 */
+		rcu_read_lock();
+		spin_lock_irqsave(&shard->lock, flags);
+		/* Cancel in every round, since the timeout may have been scheduled again. */
+		pending |= hwt_delete_locked(shard, timeout, set, &was, &flags);
+		running = shard->engine.current_timeout == timeout;
+		own = running && shard->engine.task == current;
+		spin_unlock_irqrestore(&shard->lock, flags);
+		rcu_read_unlock();
+		if (!running)
+			return pending;
+		if (own)
+			return -EDEADLK;
+		hwt_bh_relax(shard);
+	}
+}
+
 /* Do the same as hwt_cancel_sync() or hwt_shutdown_sync(), but log no warning of -EDEADLK. */
 int hwt_sync(struct hwt_timeout *timeout, u64 set)
 {
@@ -209,7 +241,6 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	u64 was = hwt_timeout_state(timeout);
 	bool pending = false;
 
-	might_sleep();
 	if (!hwt_debug_used(timeout))
 		return false;
 	if (!shard) {
@@ -217,6 +248,9 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 		return false;
 	}
 	hwt_lockdep_sync(timeout);
+	if (hwt_is_bh(shard))
+		return hwt_sync_bh(shard, timeout, set);
+	might_sleep();
 	if (!(was & HWT_F_HELD) && !(set & ~was) && !timeout->ops->release) {
 		/*
 		 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): a caller
@@ -239,13 +273,13 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	return pending;
 }
 
-/* Warn of -EDEADLK: a caller that ignores it may free a timeout that is still held. */
+/* Warn of -EDEADLK: a caller that ignores it may free a timeout that is still in use. */
 static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 {
 	int ret = hwt_sync(timeout, set);
 
 	if (unlikely(ret == -EDEADLK))
-		pr_warn_once("callback %ps waits for its own timeout in a _sync call: the timeout is cancelled, and stays held until the callback returns\n",
+		pr_warn_once("callback %ps waits for its own timeout in a _sync call: the timeout is cancelled, but its callback goes on\n",
 			     hwt_client_fn(timeout, timeout->ops->expire));
 	return ret;
 }
@@ -255,10 +289,12 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
  * @timeout: the timeout; its memory must remain valid until this returns, so a caller that uses
  *           reference counts must have a reference of its own
  *
- * Process context, may sleep. Does not wait for callbacks of other timeouts. The timeout's
- * ->cancelled and ->release may run in the caller's context. On return, no callback or ->release of
- * the timeout is executing. If other contexts schedule the timeout again and again, this function
- * cancels it each time, and may not return: only hwt_shutdown_sync() is sure to return.
+ * Process context, may sleep. For a timeout on a BH wheel: process context or softirq, interrupts
+ * on, does not sleep, as timer_delete_sync(). Does not wait for callbacks of other timeouts. The
+ * timeout's ->cancelled and ->release may run in the caller's context. On return, no callback or
+ * ->release of the timeout is executing. If other contexts schedule the timeout again and again,
+ * this function cancels it each time, and may not return: only hwt_shutdown_sync() is sure to
+ * return.
  *
  * Works on a stopped wheel, and in a callback of another timeout of the wheel. Two callbacks must
  * not wait for each other, even on a wheel without workers: this function, or a stop, may run one
@@ -269,8 +305,8 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
  * of the first one only if both have the same ->release function.
  *
  * Return: 1 if the timeout was pending, 0 if not; -EDEADLK if the caller is in one of the timeout's
- * own callbacks. In that case, the timeout is cancelled, but may stay held until the callback has
- * returned, and hwt logs a warning, once.
+ * own callbacks. In that case, the timeout is cancelled, but on a thread wheel it may stay held
+ * until the callback has returned. hwt logs a warning, once.
  */
 int hwt_cancel_sync(struct hwt_timeout *timeout)
 {
@@ -282,8 +318,8 @@ EXPORT_SYMBOL_GPL(hwt_cancel_sync);
  * hwt_shutdown_sync() - cancel for good, and wait until the timeout is no longer held
  * @timeout: the timeout; its memory must remain valid until this returns
  *
- * Process context, may sleep. Does the same as hwt_cancel_sync(), and makes each later call that
- * schedules the timeout fail with -ESHUTDOWN, until hwt_reopen() is called or the timeout is
+ * Contexts as for hwt_cancel_sync(). Does the same as hwt_cancel_sync(), and makes each later call
+ * that schedules the timeout fail with -ESHUTDOWN, until hwt_reopen() is called or the timeout is
  * initialised again.
  *
  * Return: the same as hwt_cancel_sync().
@@ -297,7 +333,7 @@ EXPORT_SYMBOL_GPL(hwt_shutdown_sync);
 /* Return true if the timeout is not pending, and its ->expire or ->cancelled has returned. */
 static bool hwt_wait_over(const struct hwt_timeout *timeout, u64 state)
 {
-	if (state & (HWT_F_PENDING | HWT_F_RUNNING))
+	if ((state & HWT_F_PENDING) || hwt_running(timeout))
 		return false;
 	/* While a cancelled timeout is SUBMITTED, its ->cancelled, if any, has yet to be called. */
 	return !(state & HWT_F_SUBMITTED) || !(state & HWT_F_CANCELLED) ||
@@ -387,7 +423,7 @@ static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	if (shard->nr_workers)
 		hwt_worker_wake(shard);
 	else
-		hwt_engine_kick_locked(shard);
+		hwt_engine_kick_locked(shard, 0);
 	while (!mark->reached)
 		hwt_wait_for(shard, &mark->timeout);
 	hwt_wait_callbacks(shard, mark->call);
@@ -456,15 +492,18 @@ static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runn
 
 /*
  * Return true if a runner is executing a function of the owner, or will call one for the same
- * timeout after the present function. The timeout is valid if it is held: not during ->release.
+ * timeout after the present function. The timeout is valid if it is held: not during ->release, nor
+ * on a BH wheel.
  */
-static bool hwt_owner_executes(const struct hwt_runner *runner, const struct module *owner)
+static bool hwt_owner_executes(const struct hwt_shard *shard, const struct hwt_runner *runner,
+			       const struct module *owner)
 {
 	const struct hwt_timeout *timeout = runner->current_timeout;
 
 	if (hwt_module_has(timeout, runner->fn, owner))
 		return true;
-	return !runner->releasing && timeout->ops && hwt_module_needs(timeout, owner);
+	return !runner->releasing && !hwt_is_bh(shard) && timeout->ops &&
+	       hwt_module_needs(timeout, owner);
 }
 
 /* Wait until runners have called the owner's functions for which they are executing a call now. */
@@ -477,7 +516,7 @@ static void hwt_owner_wait(struct hwt_shard *shard, const struct module *owner)
 again:
 	list_for_each_entry(runner, &shard->runners, entry) {
 		if (runner->current_timeout && runner->call <= call &&
-		    hwt_owner_executes(runner, owner)) {
+		    hwt_owner_executes(shard, runner, owner)) {
 			hwt_wait_for(shard, runner);
 			goto again;
 		}
@@ -516,7 +555,7 @@ int hwt_shard_flush(struct hwt_shard *shard)
 	while (!shard->stopping) {
 		if (hwt_clock_moved(shard)) {
 			/* The clock was set: the engine must first sort the timeouts anew. */
-			hwt_engine_kick_locked(shard);
+			hwt_engine_kick_locked(shard, 0);
 			hwt_wait_for(shard, shard);
 		} else if (hwt_engine_advance(shard, hwt_engine_tick(shard))) {
 			break;

@@ -174,7 +174,7 @@ static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 		due = NULL;
 	} else if (hwt_clock_moved(shard)) {
 		/* The clock was set, so they may not be due any more: leave them to the engine. */
-		hwt_engine_kick_locked(shard);
+		hwt_engine_kick_locked(shard, 0);
 		due = NULL;
 	}
 	if (list_empty(owed))

@@ -32,6 +32,7 @@ ticks_per_wheel 8
 levels 3
 coarse_clock 0
 freezable 0
+bh 0
 max_pending 100
 workers 0
 priority normal
@@ -193,7 +194,8 @@ done
 touch /tmp/enough
 wait $reader
 wheels() { ls $top/wheels | sed 's/^[0-9]*-//'; }
-expect "after reads during all this, no wheel is left" 0 "hwt_system" wheels
+expect "after reads during all this, no wheel is left" 0 "hwt_system
+hwt_system_bh" wheels
 expect "no context is left" 0 "" ls $top/contexts
 rmmod hwt
 [ ! -d $top ] || fail "$top is left"

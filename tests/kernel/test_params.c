@@ -30,7 +30,7 @@ static const struct wanted bad[] __initconst = {
 	{ "2^32 - 1 levels", { .levels = U32_MAX } },
 	{ "clock 3", { .clock = 3 } },
 	{ "clock -1", { .clock = -1 } },
-	{ "flag 4", { .flags = 4 } },
+	{ "flag 8", { .flags = 8 } },
 	{ "flag 2^31", { .flags = 1U << 31 } },
 	{ "all flags", { .flags = U32_MAX } },
 	{ "max_pending 2^63", { .max_pending = 1ULL << 63 } },
@@ -104,6 +104,7 @@ static const struct wanted good[] __initconst = {
 	{ "boottime, coarse",
 	  { .clock = HWT_CLOCK_BOOTTIME, .flags = HWT_COARSE_CLOCK, .tick_ns = 100 * KT_MS } },
 	{ "freezable", { .flags = HWT_FREEZABLE, .workers = 1 } },
+	{ "BH", { .flags = HWT_BH } },
 	{ "256 workers", { .workers = HWT_WORKERS_MAX } },
 	{ "workers with FIFO", { .workers = 2, .priority = HWT_PRIO_FIFO } },
 	{ "an explicit mask of all CPUs", { .cpus = cpu_possible_mask } },
@@ -145,10 +146,13 @@ static u64 __init clock_ns(const struct hwt_wheel_params *params, bool delays)
 static void __init test_good(const char *what, const struct hwt_wheel_params *asked)
 {
 	static struct hwt_wheel_params made;
+	const struct hwt_timeout_ops *ops;
 	u64 before, between, after;
 	struct kt now, soon, far;
 	struct hwt_wheel *wheel;
 
+	/* A BH wheel takes neither ->cancelled nor ->release. */
+	ops = asked->flags & HWT_BH ? &kt_plain_ops : &kt_ops;
 	made = *asked;
 	made.name = "a name longer than is kept";
 	wheel = hwt_wheel_create(&made);
@@ -163,9 +167,9 @@ static void __init test_good(const char *what, const struct hwt_wheel_params *as
 	between = hwt_wheel_now(wheel);
 	after = clock_ns(&made, false);
 	KTEST(before <= between && between <= after, "%s: its time is that of its clock", what);
-	kt_init(&now, wheel, &kt_ops);
-	kt_init(&soon, wheel, &kt_ops);
-	kt_init(&far, wheel, &kt_ops);
+	kt_init(&now, wheel, ops);
+	kt_init(&soon, wheel, ops);
+	kt_init(&far, wheel, ops);
 	hwt_schedule_at(&now.timeout, 0);
 	soon.earliest = clock_ns(&made, true) + 20 * KT_MS;
 	hwt_schedule(&soon.timeout, 20 * KT_MS);

@@ -43,15 +43,18 @@ do {									\
 
 static void every(u64 old, struct hwt_change change)
 {
+	/* A callback of a BH wheel, after the hold. */
+	bool bh = change.action == HWT_CALL && !(change.state & HWT_F_HELD);
+
 	cases++;
 	HOLDS(hwt_state_valid(change.state));
 	/* A change that sets SUBMITTED is followed by a push, and no other change is. */
 	HOLDS((change.action == HWT_SUBMIT) ==
 	      (!(old & HWT_F_SUBMITTED) && (change.state & HWT_F_SUBMITTED)));
-	/* What ends a hold is followed by a release, or gives the timeout back. */
-	HOLDS((change.action == HWT_RELEASE || change.action == HWT_GIVE_BACK) ==
+	/* What ends a hold is followed by a release, gives the timeout back, or calls after it. */
+	HOLDS((change.action == HWT_RELEASE || change.action == HWT_GIVE_BACK || bh) ==
 	      ((old & HWT_F_HELD) && !(change.state & HWT_F_HELD)));
-	HOLDS((change.action == HWT_CALL || change.action == HWT_CALL_CANCELLED) ==
+	HOLDS(bh || (change.action == HWT_CALL || change.action == HWT_CALL_CANCELLED) ==
 	      ((change.state & HWT_F_RUNNING) && (change.action != HWT_NOTHING) &&
 	       (!(old & HWT_F_RUNNING) || change.state == old)) ||
 	      change.action >= HWT_OWE_CALL || change.action <= HWT_LINK);
@@ -182,6 +185,45 @@ static void try_fire(u64 old, u64 now, u64 touched)
 	      !(change.state & HWT_F_REARM) == !(old & HWT_F_PERIODIC));
 }
 
+static void try_fire_bh(u64 old, u64 now, u64 touched, u64 next)
+{
+	struct hwt_change change = hwt_state_fire_bh(old, now, touched, next);
+
+	if ((old & HWT_F_RUNNING) || !(old & (HWT_F_ARMED | HWT_F_SUBMITTED)))
+		return;
+	if (old & HWT_F_SUBMITTED) {
+		HOLDS(change.action == HWT_NOTHING && change.state == old);
+		return;
+	}
+	if (try_due(old, now, touched, change))
+		return;
+	/* Only a periodic timeout is held during the call: it is armed for its next tick. */
+	HOLDS(!(old & HWT_F_PERIODIC) == !(change.state & HWT_F_HELD));
+	HOLDS(SAME(HWT_F_PERIODIC | HWT_F_SUBMITTED | HWT_F_RUNNING));
+	HOLDS((change.state & HWT_F_EXPIRED) && !(change.state & HWT_F_CANCELLED));
+	if (old & HWT_F_PERIODIC)
+		HOLDS(hwt_state_tick(change.state) == next && (change.state & HWT_F_REARM) &&
+		      (change.state & HWT_F_ARMED));
+	else
+		every(old, change);
+	HOLDS(hwt_state_valid(change.state));
+}
+
+static void try_hand_back_bh(u64 old)
+{
+	struct hwt_change change = hwt_state_hand_back_bh(old);
+
+	if (old & HWT_F_RUNNING)
+		return;
+	HOLDS((change.action == HWT_CALL) ==
+	      ((old & (HWT_F_ARMED | HWT_F_SUBMITTED)) == HWT_F_ARMED));
+	HOLDS(change.action == HWT_CALL || change.state == old);
+	if (change.action != HWT_CALL)
+		return;
+	every(old, change);
+	HOLDS(!(change.state & HWT_F_HELD) && (change.state & HWT_F_CANCELLED) && TICK_SAME);
+}
+
 static void try_hand_back(u64 old)
 {
 	struct hwt_change change = hwt_state_hand_back(old);
@@ -229,8 +271,10 @@ static void check_from(u64 old)
 	for (i = 0; i < ARRAY_SIZE(ticks); i++) {
 		for (flags = 0; flags < 0x20; flags++)
 			try_schedule(old, ticks[i], flags);
-		for (j = 0; j < ARRAY_SIZE(ticks); j++)
+		for (j = 0; j < ARRAY_SIZE(ticks); j++) {
 			try_fire(old, ticks[i], ticks[j]);
+			try_fire_bh(old, ticks[i], ticks[j], MIDDLE + 2);
+		}
 		try_finish(old, ticks[i], false);
 		try_finish(old, ticks[i], true);
 	}
@@ -243,6 +287,7 @@ static void check_from(u64 old)
 		try_end(old, &ops[i]);
 	}
 	try_hand_back(old);
+	try_hand_back_bh(old);
 	try_reopen(old);
 }
 
@@ -273,6 +318,7 @@ static void print_from(unsigned int old, u64 state)
 		}
 		for (i = 0; i < 3; i++)
 			print("fire", tick, i, hwt_state_fire(state, tick, i), old);
+		print("fire_bh", tick, 0, hwt_state_fire_bh(state, tick, 0, 3), old);
 	}
 	for (i = 0; i < 2; i++) {
 		print("delete", i, 0, hwt_state_delete(state, sets[i]), old);
@@ -281,6 +327,7 @@ static void print_from(unsigned int old, u64 state)
 		print("end", i, 0, hwt_state_end(state, &ops[2 * i]), old);
 	}
 	print("hand_back", 0, 0, hwt_state_hand_back(state), old);
+	print("hand_back_bh", 0, 0, hwt_state_hand_back_bh(state), old);
 }
 
 int main(int argc, char **argv)

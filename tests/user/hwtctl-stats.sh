@@ -17,7 +17,8 @@ names() { "$ctl" stats --wheels | grep '^[0-9]'; }
 
 # -- Wheels: before the device has one --
 
-expect "the system's wheel" 0 "1-hwt_system" names
+expect "the system's wheels" 0 "1-hwt_system
+2-hwt_system_bh" names
 load kt_shown
 
 # Print the predictable lines of a wheel, without durations.
@@ -27,7 +28,7 @@ shown()
 		sed -n -e '/^[0-9]/p' -e '/^  \(creator\|state\|tick\|pending\|expired\|level\)  */p' \
 			-e 's/^  took [0-9.]* [mun]s  *\(shown_slow\)/  took \1/p'
 }
-expect "in units" 0 "2-shown!one
+expect "in units" 0 "3-shown!one
   creator          shown_make [kt_shown]
   state            running
   tick             10.000 ms
@@ -40,7 +41,7 @@ late() { "$ctl" stats --wheels | sed -n '/shown!one/,/^$/p' | awk '/^  late by <
 expect "lateness" 0 5 late
 
 check "JSON: parameters and counters" sh -c "'$ctl' stats --wheels --json |
-	grep -q '^{\"wheel\":\"2-shown!one\",\"name\":\"shown/one\",\"creator\":\"shown_make \[kt_shown\]\",.*\"tick_ns\":10000000,.*\"cpus\":\"all\",\"shards\":1,\"pending\":3,.*}\$'"
+	grep -q '^{\"wheel\":\"3-shown!one\",\"name\":\"shown/one\",\"creator\":\"shown_make \[kt_shown\]\",.*\"tick_ns\":10000000,.*\"cpus\":\"all\",\"shards\":1,\"pending\":3,.*}\$'"
 check "JSON: levels" sh -c "'$ctl' stats --wheels --json |
 	grep -q ',\"occupancy\":\[{\"level\":0,\"bucket_ns\":10000000,\"occupied\":0,\"buckets\":8},{.*},{\"level\":2,.*\"occupied\":2,\"buckets\":8}\],\"lateness\":\['"
 check "JSON: lateness" sh -c "'$ctl' stats --wheels --json |
@@ -48,11 +49,13 @@ check "JSON: lateness" sh -c "'$ctl' stats --wheels --json |
 
 exec 5</dev/hwt
 expect "the device's wheel, too" 0 "1-hwt_system
-2-shown!one
-3-hwt_device" names
+2-hwt_system_bh
+3-shown!one
+4-hwt_device" names
 exec 5<&-
 unload kt_shown
-expect "both wheels have ended" 0 "1-hwt_system" names
+expect "both wheels have ended" 0 "1-hwt_system
+2-hwt_system_bh" names
 
 umount /sys/kernel/debug
 expect "debugfs is not mounted" 1 "hwtctl: /sys/kernel/debug/hwt/wheels: No such file or directory: debugfs is not mounted; run 'mount -t debugfs none /sys/kernel/debug'" \

@@ -16,7 +16,8 @@ ORDERS = re.compile(
     r"set_current_state|set_special_state|prepare_to_wait\w*|wq_has_sleeper|"
     r"synchronize_\w+|call_s?rcu|kfree_rcu|rcu_read_lock\w*|rcu_dereference\w*|"
     r"rcu_assign_pointer|list_\w+_rcu|llist_add\w*|llist_del_\w+|hwt_state_change|"
-    r"\w*cmpxchg\w*|xchg\w*|atomic\w*_and_test|atomic\w*_(?:fetch_\w+|\w+_return\w*)|"
+    r"\w*cmpxchg\w*|xchg\w*|atomic\w*_xchg\w*|atomic\w*_and_test|"
+    r"atomic\w*_(?:fetch_\w+|\w+_return\w*)|"
     r"test_and_\w+|barrier\w*|"
     r"queue_work\w*|irq_work_queue\w*|wake_up_var|wait_var_event\w*)\s*\(")
 NAME = r"[a-z]+\.[a-z0-9_]+"

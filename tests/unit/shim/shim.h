@@ -225,6 +225,11 @@ static __always_inline bool atomic64_try_cmpxchg(atomic64_t *atomic, s64 *old,
 	return try_cmpxchg(&atomic->counter, old, new);
 }
 
+static __always_inline s64 atomic64_xchg(atomic64_t *atomic, s64 value)
+{
+	return __atomic_exchange_n(&atomic->counter, value, __ATOMIC_SEQ_CST);
+}
+
 static __always_inline void atomic64_dec(atomic64_t *atomic)
 {
 	__atomic_sub_fetch(&atomic->counter, 1, __ATOMIC_SEQ_CST);
@@ -377,6 +382,7 @@ struct shim_cpu {
 	struct task_struct	*task;
 	int			preempt_count;
 	unsigned int		number;
+	u32			softirqs;	/* always 0 */
 } __aligned(64);
 
 extern __thread struct shim_cpu shim_cpu;
@@ -462,6 +468,19 @@ void usleep_range(unsigned long min, unsigned long max);
 #define irqs_disabled()		false
 #define local_irq_save(flags)	((flags) = 0)
 #define local_irq_restore(flags)	((void)(flags))
+#define SOFTIRQ_OFFSET		0x100
+#define SOFTIRQ_DISABLE_OFFSET	0x200
+#define SOFTIRQ_MASK		0xff00
+#define CONFIG_PREEMPT_COUNT	1
+#define in_softirq()		(preempt_count() & SOFTIRQ_MASK)
+#define in_interrupt()		(preempt_count() & (SOFTIRQ_MASK | NMI_MASK))
+#define preempt_count_add(n)	(shim_cpu.preempt_count += (n))
+#define preempt_count_sub(n)	(shim_cpu.preempt_count -= (n))
+#define local_bh_disable()	preempt_count_add(SOFTIRQ_DISABLE_OFFSET)
+#define local_bh_enable()	preempt_count_sub(SOFTIRQ_DISABLE_OFFSET)
+#define local_softirq_pending()	READ_ONCE(shim_cpu.softirqs)
+
+#define WARN_ONCE(condition, ...)	WARN_ON(condition)
 
 /* -- Per CPU ------------------------------------------------------------- */
 
@@ -555,6 +574,9 @@ static __always_inline void spin_unlock(spinlock_t *lock)
 #define spin_unlock_irq(lock)	spin_unlock(lock)
 #define spin_lock_irqsave(lock, flags)	do { (flags) = 0; spin_lock(lock); } while (0)
 #define spin_unlock_irqrestore(lock, flags)	do { (void)(flags); spin_unlock(lock); } while (0)
+#define raw_spin_lock_init(lock)	spin_lock_init(lock)
+#define raw_spin_lock_irqsave(lock, flags)	spin_lock_irqsave(lock, flags)
+#define raw_spin_unlock_irqrestore(lock, flags)	spin_unlock_irqrestore(lock, flags)
 
 struct mutex {
 	pthread_mutex_t mutex;
@@ -601,6 +623,15 @@ struct irq_work {
 #define irq_work_queue(work)	((work)->function(work))
 #define irq_work_is_pending(work)	((void)(work), false)
 #define irq_work_sync(work)	((void)(work))
+
+typedef struct {
+	void (*function)(void *arg);
+	void *arg;
+} call_single_data_t;
+
+#define INIT_CSD(csd, f, argument)	(*(csd) = (call_single_data_t){ (f), (argument) })
+#define smp_call_function_single_async(cpu, csd)	((void)(cpu), (csd)->function((csd)->arg))
+#define on_each_cpu(f, argument, wait)	((void)(wait), (f)(argument))
 
 struct work_struct {
 	void (*function)(struct work_struct *work);
@@ -653,6 +684,31 @@ u64 ktime_get_ns(void);
 #define ns_to_ktime(ns)		((ktime_t)(ns))
 
 #define HRTIMER_MODE_ABS	0
+#define HRTIMER_MODE_ABS_SOFT	4
+
+/* Timers do not fire by themselves: shim_timers_run() calls the function of those that are due. */
+struct timer_list {
+	void		(*function)(struct timer_list *timer);
+	unsigned long	expires;
+	bool		pending;
+};
+
+enum hrtimer_restart { HRTIMER_NORESTART };
+
+struct hrtimer {
+	enum hrtimer_restart (*function)(struct hrtimer *timer);
+	ktime_t		expires;
+	bool		pending;
+};
+
+#define timer_setup(timer, f, flags)	((timer)->function = (f), (timer)->pending = false)
+#define mod_timer(timer, time)	((timer)->expires = (time), (timer)->pending = true)
+#define del_timer_sync(timer)	((timer)->pending = false)
+#define timer_delete_sync(timer)	del_timer_sync(timer)
+#define hrtimer_init(timer, clock, mode)	((void)(clock), (timer)->pending = false)
+#define hrtimer_start(timer, time, mode)	((timer)->expires = (time), (timer)->pending = true)
+#define hrtimer_cancel(timer)	((timer)->pending = false)
+#define time_after(a, b)	time_before(b, a)
 int schedule_hrtimeout(ktime_t *expires, int mode);
 int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
 				   clockid_t clock);

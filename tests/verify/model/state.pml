@@ -121,6 +121,32 @@ inline state_due(old, time, touched)
 	fi
 }
 
+/* @next: the tick at which a periodic timeout fires again */
+inline state_fire_bh(old, time, touched, next)
+{
+	state_due(old, time, touched);
+	if
+	:: old & SUBMITTED -> new = old; act = NOTHING_MORE
+	:: !(old & SUBMITTED) && act == CALL ->
+		if
+		:: old & PERIODIC -> new = BITS(old) | REARM | ((next) << 8)
+		:: else -> new = old & ~(PENDING | CANCELLED)
+		fi
+	:: else
+	fi
+}
+
+inline state_hand_back_bh(old)
+{
+	new = old;
+	if
+	:: (old & (ARMED | SUBMITTED)) == ARMED ->
+		new = (old & ~PENDING) | CANCELLED;
+		act = CALL
+	:: else -> act = NOTHING_MORE
+	fi
+}
+
 inline state_fire(old, time, touched)
 {
 	state_due(old, time, touched);

@@ -25,6 +25,8 @@ init {
 				state_fire(old, tick, i);
 				printf("fire %d %d %d %d %d\n", SHOW(tick, i))
 			}
+			state_fire_bh(old, tick, 0, 3);
+			printf("fire_bh %d %d %d %d %d\n", SHOW(tick, 0))
 		}
 		for (i : 0 .. 1) {
 			state_delete(old, i * SHUTDOWN);
@@ -37,6 +39,8 @@ init {
 			printf("end %d %d %d %d %d\n", SHOW(i, 0))
 		}
 		state_hand_back(old);
-		printf("hand_back %d %d %d %d %d\n", SHOW(0, 0))
+		printf("hand_back %d %d %d %d %d\n", SHOW(0, 0));
+		state_hand_back_bh(old);
+		printf("hand_back_bh %d %d %d %d %d\n", SHOW(0, 0))
 	}
 }

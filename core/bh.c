@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * BH wheels: passes in softirqs, driven by timers
+ *
+ * A shard of a BH wheel has no thread. Two timers drive it: one of timer_list, which costs least,
+ * for ticks of a jiffy that are near, and a high-resolution timer for all others. Both run a pass
+ * in their softirq. Whoever lowers wake_tick starts a timer for the new tick.
+ */
+#include <linux/bottom_half.h>
+#include <linux/cpumask.h>
+#include <linux/hardirq.h>
+#include <linux/hrtimer.h>
+#include <linux/irq_work.h>
+#include <linux/irqflags.h>
+#include <linux/jiffies.h>
+#include <linux/math64.h>
+#include <linux/processor.h>
+#include <linux/rcupdate.h>
+#include <linux/smp.h>
+#include <linux/timekeeping.h>
+#include <linux/timer.h>
+
+#include "hwt_compat.h"
+#include "core/bh.h"
+#include "core/callback.h"
+#include "core/clock.h"
+#include "core/cpus.h"
+#include "core/debug.h"
+#include "core/engine.h"
+#include "core/fire.h"
+#include "core/state.h"
+#include "core/stop.h"
+#include "core/submit.h"
+#include "core/trace.h"
+#include "core/wait.h"
+
+/* In softirqs, the clock is read once in so many calls, and in each jiffy. */
+#define HWT_BH_CALLS		16
+/* Timers of timer_list fire exactly up to this many jiffies ahead; beyond that, too late. */
+#define HWT_JIFFIES_EXACT	60
+
+/* -- Timers ---------------------------------------------------------------- */
+
+/* Start a timer for @ns, on the shard's clock. */
+static void hwt_bh_timer_start(struct hwt_shard *shard, u64 ns)
+	__must_hold(&shard->bh.lock)
+{
+	/* Read jiffies first: if they change meanwhile, the timer is early, which does no harm. */
+	unsigned long now = READ_ONCE(jiffies);
+	u64 left;
+
+	shard->bh.timer_ns = ns;
+	if (shard->bh.by_jiffies) {
+		/* Jiffies begin at multiples of TICK_NSEC. A timer fires a jiffy after its own. */
+		left = div_u64(ns + TICK_NSEC - 1, TICK_NSEC) - div_u64(ktime_get_ns(), TICK_NSEC);
+		if ((s64)left <= HWT_JIFFIES_EXACT) {
+			mod_timer(&shard->bh.timer, now + max_t(s64, left, 1) - 1);
+			return;
+		}
+	}
+	hrtimer_start(&shard->bh.hrtimer, ns_to_ktime(min_t(u64, ns, KTIME_MAX)),
+		      HRTIMER_MODE_ABS_SOFT);
+}
+
+/*
+ * Return the time at which the shard must run a pass, ns on its clock; U64_MAX: never, or a pass is
+ * under way, which will start a timer itself.
+ */
+static u64 hwt_bh_wake_ns(struct hwt_shard *shard)
+{
+	u64 tick = atomic64_read(&shard->wake_tick);
+
+	return tick ? hwt_tick_to_ns(shard, tick) : U64_MAX;
+}
+
+/*
+ * Start a timer for a wake_tick that was lowered, unless one is started for an earlier time.
+ * Callers that lower wake_tick one after the other may come here in any order: each reads the
+ * lowest. An isolated CPU has another CPU start the timer, which then fires there.
+ */
+static void hwt_bh_timer_lower(struct hwt_shard *shard)
+{
+	unsigned int cpu = raw_smp_processor_id();
+	unsigned long flags;
+	u64 ns;
+
+	if (unlikely(!hwt_cpu_housekeeping(cpu)))
+		cpu = hwt_cpu_any_housekeeping();
+	raw_spin_lock_irqsave(&shard->bh.lock, flags);
+	ns = hwt_bh_wake_ns(shard);
+	if (ns < shard->bh.timer_ns && likely(cpu == raw_smp_processor_id())) {
+		hwt_bh_timer_start(shard, ns);
+	} else if (ns < shard->bh.timer_ns) {
+		/*
+		 * This does nothing if @cpu has yet to begin an earlier call. No barrier: that call
+		 * takes the lock before it reads wake_tick.
+		 */
+		smp_call_function_single_async(cpu, &shard->bh.call);
+		shard->bh.called = true;
+	}
+	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
+}
+
+/* Start a timer for an isolated CPU. Runs in hard interrupt context. */
+static void hwt_bh_call(void *shard)
+{
+	hwt_bh_timer_lower(shard);
+}
+
+/* Start a timer for a kick in NMI or with interrupts off. */
+static void hwt_bh_irq_work(struct irq_work *work)
+{
+	hwt_bh_timer_lower(container_of(work, struct hwt_shard, irq_work));
+}
+
+/**
+ * hwt_bh_kick() - make a BH shard run a pass at a tick
+ * @shard:  the shard
+ * @tick:   the tick; if it has passed, the next tick
+ * @direct: the caller holds no lock of the scheduler or of timers, and is not in NMI
+ *
+ * Any context. A pass for each timeout that is due already would cost an interrupt each, so such a
+ * timeout waits for the next tick.
+ */
+void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct)
+{
+	u64 wake;
+
+	/*
+	 * Barrier bh.kick, pairs with sleep.mb in hwt_engine_publish(): the pass that has set
+	 * wake_tick to what is read here finds, in its last look, what the caller has changed
+	 * (shard->reclaim, the clock).
+	 */
+	smp_mb();
+	wake = atomic64_read(&shard->wake_tick);
+	if (tick >= wake) {
+		/* A CPU that went offline may have left the start of the timer undone. */
+		if (direct && unlikely(irq_work_is_pending(&shard->irq_work)))
+			hwt_bh_timer_lower(shard);
+		return;
+	}
+	tick = max(tick, hwt_ns_to_tick(shard, hwt_clock_now(shard)) + 1);
+	preempt_disable();
+	/*
+	 * Barrier bh.lower, pairs with kernel.irq_work in irq_work_run(): an irq_work that this CPU
+	 * finds pending below reads the lower tick. The caller has pushed its timeout, or changed
+	 * the state, before it has read wake_tick (push.add, push.active, state.pull).
+	 */
+	while (tick < wake && !atomic64_try_cmpxchg(&shard->wake_tick, (s64 *)&wake, tick))
+		;
+	/*
+	 * Barrier bh.irq, pairs with kernel.irq_work in irq_work_run(): if the work is pending
+	 * already, it has yet to read wake_tick, which was lowered before.
+	 */
+	if (tick < wake && !direct)
+		irq_work_queue(&shard->irq_work);
+	else if (tick < wake)
+		hwt_bh_timer_lower(shard);
+	preempt_enable();
+}
+
+/* -- Waiting for callbacks -------------------------------------------------- */
+
+#ifdef CONFIG_PREEMPT_RT
+/*
+ * A pass holds this lock, and a task that waits for a callback takes it: so the task lends its
+ * priority to the softirq's thread, which the task may have preempted.
+ */
+static void hwt_bh_expiry_lock(struct hwt_shard *shard)
+	__acquires(&shard->bh.expiry)
+{
+	spin_lock(&shard->bh.expiry);
+}
+
+static void hwt_bh_expiry_unlock(struct hwt_shard *shard)
+	__releases(&shard->bh.expiry)
+{
+	spin_unlock(&shard->bh.expiry);
+}
+
+/* Between two callbacks, let tasks see that the first one has returned. */
+static void hwt_bh_expiry_break(struct hwt_shard *shard)
+	__must_hold(&shard->lock)
+{
+	if (likely(!atomic_read(&shard->bh.waiters)))
+		return;
+	spin_unlock_irq(&shard->lock);
+	spin_unlock(&shard->bh.expiry);
+	spin_lock(&shard->bh.expiry);
+	spin_lock_irq(&shard->lock);
+	shard->engine.stamp = 0;
+}
+
+/* Wait a moment for the callback that is executing on a BH shard. */
+void hwt_bh_relax(struct hwt_shard *shard)
+{
+	atomic_inc(&shard->bh.waiters);
+	spin_lock_bh(&shard->bh.expiry);
+	atomic_dec(&shard->bh.waiters);
+	spin_unlock_bh(&shard->bh.expiry);
+}
+#else
+static void hwt_bh_expiry_lock(struct hwt_shard *shard) { }
+static void hwt_bh_expiry_unlock(struct hwt_shard *shard) { }
+static void hwt_bh_expiry_break(struct hwt_shard *shard) { }
+
+/* Wait a moment for the callback that is executing on a BH shard. */
+void hwt_bh_relax(struct hwt_shard *shard)
+{
+	cpu_relax();
+}
+#endif
+
+/* -- Firing ---------------------------------------------------------------- */
+
+/*
+ * Take a timeout off the due list. Return true if it fires: then its hold is over, unless it is
+ * periodic and so linked again, and the shard's note says that its callback is executing.
+ */
+static bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_timeout *timeout, struct hwt_due *due)
+	__must_hold(&shard->lock)
+{
+	struct hwt_change change;
+	struct hwt_period period;
+	u64 old, next = 0;
+
+	if (!hwt_due_take(shard, timeout, due))
+		return false;
+	/*
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds this
+	 * note sees what the callback before wrote.
+	 */
+	smp_store_release(&shard->engine.current_timeout, timeout);
+	old = hwt_timeout_state(timeout);
+	/*
+	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
+	 * after this change sees the note that is stored above. Barrier state.fire, pairs with
+	 * state.arm and earlier.mb in hwt_arm(), earlier.mb in __hwt_schedule() and earlier.touched
+	 * in hwt_arm_earlier(): the callback sees what was written before the timeout was
+	 * scheduled.
+	 */
+	do {
+		if (old & HWT_F_PERIODIC) {
+			hwt_period_read(shard, timeout, !(old & HWT_F_REARM), &period);
+			next = hwt_deadline_to_tick(shard, period.next_ns);
+		}
+		change = hwt_state_fire_bh(old, shard->buckets.cursor,
+					   hwt_touched_tick(shard, timeout), next);
+		if (change.action != HWT_CALL && change.state == old)
+			break;
+	} while (!hwt_state_change(timeout, &old, change.state));
+
+	hwt_debug_track(timeout, change.state);
+	if (change.action != HWT_CALL) {
+		/*
+		 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
+		 * the note gone sees what the callback before wrote.
+		 */
+		smp_store_release(&shard->engine.current_timeout, NULL);
+		if (change.action == HWT_LINK && change.state != old)
+			hwt_touch_again(shard, timeout, change.state);
+		if (change.action == HWT_LINK)
+			hwt_link(shard, timeout, hwt_timeout_state(timeout));
+		return false;
+	}
+	hwt_due_count(shard, old, due);
+	if (old & HWT_F_PERIODIC) {
+		hwt_period_store(shard, timeout, &period);
+		hwt_link(shard, timeout, change.state);
+	}
+	return true;
+}
+
+/* Wake the tasks that wait for a callback. The timeout may have been freed. */
+static inline void hwt_bh_wake(struct hwt_shard *shard, struct hwt_timeout *timeout)
+{
+	if (likely(!shard->waiters))
+		return;
+	hwt_wake_timeout(shard, timeout);
+	hwt_wake(shard, &shard->engine);
+}
+
+/* Prepare to call a client's function in a softirq. The note of it is set. Drops the lock. */
+static __always_inline void hwt_bh_call_begin(struct hwt_shard *shard, const void *fn,
+					      struct hwt_call *call)
+	__releases(&shard->lock)
+{
+	struct hwt_runner *engine = &shard->engine;
+
+	engine->call = ++shard->calls;
+	engine->fn = fn;
+	spin_unlock_irq(&shard->lock);
+	if (unlikely(!engine->stamp || !(++engine->quick % HWT_BH_CALLS)))
+		hwt_runner_read_clock(engine);
+	call->fn = fn;
+	call->began = engine->stamp;
+	call->preempt = preempt_count();
+	hwt_lockdep_begin_bh(shard, call);
+}
+
+/*
+ * Check the context after the function has returned, and take the lock. The duration of a call is
+ * known only if jiffies changed: a call that is reported as slow takes longer than a jiffy.
+ */
+static __always_inline void hwt_bh_call_end(struct hwt_shard *shard, struct hwt_call *call)
+	__acquires(&shard->lock)
+{
+	u64 took = 0;
+
+	hwt_lockdep_end_bh(shard, call);
+	if (unlikely(preempt_count() != call->preempt))
+		hwt_call_unbalanced(call);
+	if (unlikely(READ_ONCE(jiffies) != shard->engine.jiffies))
+		took = hwt_call_timed(shard, call);
+	spin_lock_irq(&shard->lock);
+	if (unlikely(took > shard->slowest_ns))
+		WRITE_ONCE(shard->slowest_ns, took);
+}
+
+/* Take a timeout off the due list, and fire it if it is still due. Drops the shard's lock. */
+void hwt_bh_fire(struct hwt_shard *shard, struct hwt_timeout *timeout)
+	__must_hold(&shard->lock)
+{
+	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
+	struct hwt_runner *engine = &shard->engine;
+	struct hwt_call call;
+	struct hwt_due due;
+
+	hwt_call_copy(&call, timeout);
+	if (!hwt_bh_claim(shard, timeout, &due))
+		return;
+	hwt_bh_call_begin(shard, expire, &call);
+	/* The cached time may be before the deadline: do not trace the timeout as early. */
+	if (trace_hwt_expire_entry_enabled())
+		trace_hwt_expire_entry(shard, timeout, expire, due.tick,
+				       max(hwt_call_began(shard, &call, due.offset),
+					   hwt_tick_to_ns(shard, due.tick)));
+	expire(timeout);
+	/* The timeout may have been freed: only its address is used. */
+	if (trace_hwt_expire_exit_enabled())
+		trace_hwt_expire_exit(shard, timeout, expire);
+	hwt_bh_call_end(shard, &call);
+	/*
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds the
+	 * note gone sees what the callback wrote.
+	 */
+	smp_store_release(&engine->current_timeout, NULL);
+	hwt_lateness_count(shard, &call, &due);
+	hwt_bh_wake(shard, timeout);
+	hwt_bh_expiry_break(shard);
+}
+
+/* Take the first timeout off the due list in a stop. If it is armed, call @fn, and return true. */
+static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, void *arg)
+	__must_hold(&shard->lock)
+{
+	struct hwt_timeout *timeout = list_first_entry(&shard->buckets.due, struct hwt_timeout,
+						       link);
+	u64 old = hwt_timeout_state(timeout);
+	struct hwt_change change;
+	struct hwt_call call;
+	struct hwt_due due;
+
+	hwt_call_copy(&call, timeout);
+	if (!hwt_due_take(shard, timeout, &due))
+		return false;
+	/*
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds this
+	 * note sees what the callback before wrote.
+	 */
+	smp_store_release(&shard->engine.current_timeout, timeout);
+	/*
+	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
+	 * after this change sees the note that is stored above. Barrier state.fire, pairs with
+	 * state.arm and earlier.mb in hwt_arm() and earlier.mb in __hwt_schedule(): @fn sees what
+	 * was written before the timeout was scheduled.
+	 */
+	do {
+		change = hwt_state_hand_back_bh(old);
+		if (change.action == HWT_NOTHING)
+			break;
+		hwt_debug_track(timeout, change.state);
+	} while (!hwt_state_change(timeout, &old, change.state));
+
+	if (change.action == HWT_CALL)
+		hwt_stop_count(shard, timeout, old);
+	if (change.action == HWT_CALL && fn) {
+		hwt_bh_call_begin(shard, fn, &call);
+		fn(timeout, arg);
+		hwt_bh_call_end(shard, &call);
+	}
+	/*
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds the
+	 * note gone sees what @fn wrote.
+	 */
+	smp_store_release(&shard->engine.current_timeout, NULL);
+	hwt_bh_wake(shard, timeout);
+	return change.action == HWT_CALL;
+}
+
+/**
+ * hwt_bh_hand_back() - hand due timeouts back in a stop
+ * @shard: the shard, which runs no pass any more; its lock is held, and dropped meanwhile
+ * @fn:    called for each timeout that is armed, with bottom halves off; or NULL
+ * @arg:   the second argument of @fn
+ *
+ * Take up to HWT_STEP timeouts off the due list. The hold of each ends before the call. A _sync
+ * call waits for @fn, by the shard's note, as it waits for a callback: so bottom halves are off,
+ * because a softirq that waits must not have interrupted @fn.
+ *
+ * Return: the number of timeouts handed back.
+ */
+unsigned int hwt_bh_hand_back(struct hwt_shard *shard, hwt_handback_fn fn, void *arg)
+	__must_hold(&shard->lock)
+{
+	struct list_head *due = &shard->buckets.due;
+	unsigned int n, handed = 0;
+
+	spin_unlock_irq(&shard->lock);
+	local_bh_disable();
+	hwt_bh_expiry_lock(shard);
+	spin_lock_irq(&shard->lock);
+	shard->engine.task = current;
+	shard->engine.stamp = 0;
+	for (n = 0; n < HWT_STEP && !list_empty(due); n++)
+		handed += hwt_bh_hand_back_one(shard, fn, arg);
+	shard->engine.task = NULL;
+	spin_unlock_irq(&shard->lock);
+	hwt_bh_expiry_unlock(shard);
+	local_bh_enable();
+	spin_lock_irq(&shard->lock);
+	return handed;
+}
+
+/* -- Passes ------------------------------------------------------------------ */
+
+/* Begin passes. Return false if the shard is stopping, or if another CPU runs a pass. */
+static bool hwt_bh_enter(struct hwt_shard *shard)
+{
+	bool entered;
+
+	spin_lock_irq(&shard->lock);
+	entered = !shard->stopping && !shard->bh.in_pass;
+	if (entered) {
+		shard->bh.in_pass = true;
+		/* In a softirq, this is the task that the softirq has interrupted. */
+		shard->engine.task = current;
+		hwt_count(&shard->wakeups, 1);
+	}
+	spin_unlock_irq(&shard->lock);
+	/* A callback that takes long must not keep the CPU for further callbacks. */
+	if (entered)
+		shard->bh.until = jiffies + 1;
+	return entered;
+}
+
+/*
+ * End passes, and start a timer for the next one. @more: there is work left. Continue at the
+ * present time, not in the past: timers for the past would all run in the present softirq.
+ *
+ * If another CPU lowers wake_tick, either this call reads the lower tick, or that CPU then finds
+ * @timer_ns as set here, and starts a timer for its earlier tick.
+ */
+static void hwt_bh_leave(struct hwt_shard *shard, bool more)
+{
+	unsigned long flags;
+	bool stopping;
+	u64 ns;
+
+	spin_lock_irq(&shard->lock);
+	shard->bh.in_pass = false;
+	shard->engine.task = NULL;
+	stopping = shard->stopping;
+	hwt_wake(shard, &shard->bh);
+	spin_unlock_irq(&shard->lock);
+	if (stopping)
+		return;
+	raw_spin_lock_irqsave(&shard->bh.lock, flags);
+	if (more) {
+		shard->bh.timer_ns = hwt_clock_now(shard);
+		hrtimer_start(&shard->bh.hrtimer, ns_to_ktime(shard->bh.timer_ns),
+			      HRTIMER_MODE_ABS_SOFT);
+		/* If the clock is set back now, the first timer is far away. */
+		if (shard->clock == HWT_CLOCK_REALTIME)
+			mod_timer(&shard->bh.timer, jiffies);
+	} else {
+		ns = hwt_bh_wake_ns(shard);
+		if (ns == U64_MAX)
+			shard->bh.timer_ns = U64_MAX;
+		else
+			hwt_bh_timer_start(shard, ns);
+	}
+	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
+}
+
+/* Run passes in the softirq of a timer. */
+static void hwt_bh_run(struct hwt_shard *shard)
+{
+	bool more;
+	u64 tick;
+
+	if (!hwt_bh_enter(shard))
+		return;
+	hwt_bh_expiry_lock(shard);
+	/* No barrier: callbacks are RCU readers, and on PREEMPT_RT a softirq is none by itself. */
+	rcu_read_lock();
+	do {
+		hwt_engine_pass(shard);
+		more = !hwt_engine_idle(shard, &tick);
+	} while (more && !hwt_bh_spent(shard));
+	hwt_bh_leave(shard, more);
+	rcu_read_unlock();
+	hwt_bh_expiry_unlock(shard);
+}
+
+static void hwt_bh_timer(struct timer_list *timer)
+{
+	hwt_bh_run(container_of(timer, struct hwt_shard, bh.timer));
+}
+
+static enum hrtimer_restart hwt_bh_hrtimer(struct hrtimer *timer)
+{
+	hwt_bh_run(container_of(timer, struct hwt_shard, bh.hrtimer));
+	return HRTIMER_NORESTART;
+}
+
+/* -- Creation and end -------------------------------------------------------- */
+
+/* Prepare the timers of a shard that is otherwise complete. */
+void hwt_bh_init(struct hwt_shard *shard)
+{
+	shard->irq_work = IRQ_WORK_INIT_HARD(hwt_bh_irq_work);
+	raw_spin_lock_init(&shard->bh.lock);
+	INIT_CSD(&shard->bh.call, hwt_bh_call, shard);
+	shard->bh.timer_ns = U64_MAX;
+	shard->bh.by_jiffies = shard->clock == HWT_CLOCK_MONOTONIC && shard->tick_ns >= TICK_NSEC;
+	timer_setup(&shard->bh.timer, hwt_bh_timer, 0);
+	hwt_hrtimer_setup(&shard->bh.hrtimer, hwt_bh_hrtimer, hwt_clock_id(shard),
+			  HRTIMER_MODE_ABS_SOFT);
+#ifdef CONFIG_PREEMPT_RT
+	spin_lock_init(&shard->bh.expiry);
+	/* A callback of one shard may wait for one of another. */
+	lockdep_register_key(&shard->bh.expiry_key);
+	lockdep_set_class(&shard->bh.expiry, &shard->bh.expiry_key);
+	atomic_set(&shard->bh.waiters, 0);
+#endif
+	list_add(&shard->engine.entry, &shard->runners);
+}
+
+/* Wait until the last pass of a stopping shard is over. */
+void hwt_bh_stop(struct hwt_shard *shard)
+{
+	spin_lock_irq(&shard->lock);
+	while (shard->bh.in_pass)
+		hwt_wait_for(shard, &shard->bh);
+	spin_unlock_irq(&shard->lock);
+}
+
+static void hwt_bh_nothing(void *unused)
+{
+}
+
+/* Stop the timers of a shard that is stopped, and which no context kicks any more. */
+void hwt_bh_free(struct hwt_shard *shard)
+{
+	unsigned long flags;
+	bool called;
+
+	raw_spin_lock_irqsave(&shard->bh.lock, flags);
+	called = shard->bh.called;
+	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
+	if (called) {
+		/* Another CPU may still be starting a timer: wait until it has handled calls. */
+		on_each_cpu(hwt_bh_nothing, NULL, 1);
+		/* No barrier: this waits for the end of the interrupts in which calls run. */
+		synchronize_rcu();
+	}
+	hwt_timer_delete_sync(&shard->bh.timer);
+	hrtimer_cancel(&shard->bh.hrtimer);
+#ifdef CONFIG_PREEMPT_RT
+	lockdep_unregister_key(&shard->bh.expiry_key);
+#endif
+}

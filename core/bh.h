@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * BH wheels: passes in softirqs, driven by timers
+ */
+#ifndef _HWT_CORE_BH_H
+#define _HWT_CORE_BH_H
+
+#include <linux/jiffies.h>
+#include <linux/sched.h>
+
+#include "core/shard.h"
+
+/*
+ * Return true if the callback of a timeout is executing on a BH shard. The caller has read the
+ * timeout's state before. The timeout may have been freed: only its address is used.
+ */
+static inline bool hwt_bh_running(const struct hwt_shard *shard, const struct hwt_timeout *timeout)
+{
+	/*
+	 * Barrier running.rmb, pairs with state.note in hwt_bh_claim(): if the state read before is
+	 * that after the timeout has fired, this finds the note of its callback, or of a later one.
+	 */
+	smp_rmb();
+	/*
+	 * Barrier running.done, pairs with bh.done in hwt_bh_fire(), hwt_bh_claim() and
+	 * hwt_bh_hand_back_one(): a caller that finds the note
+	 * gone sees what the callback wrote.
+	 */
+	return smp_load_acquire(&shard->engine.current_timeout) == timeout;
+}
+
+/* Return true if the caller is a softirq that has run passes for long enough. */
+static inline bool hwt_bh_spent(const struct hwt_shard *shard)
+{
+	return time_after(READ_ONCE(jiffies), shard->bh.until) && shard->engine.task == current;
+}
+
+void hwt_bh_init(struct hwt_shard *shard);
+void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct);
+void hwt_bh_fire(struct hwt_shard *shard, struct hwt_timeout *timeout);
+unsigned int hwt_bh_hand_back(struct hwt_shard *shard, hwt_handback_fn fn, void *arg);
+void hwt_bh_relax(struct hwt_shard *shard);
+void hwt_bh_stop(struct hwt_shard *shard);
+void hwt_bh_free(struct hwt_shard *shard);
+
+#endif /* _HWT_CORE_BH_H */

@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * BH wheels: the context of their callbacks, what a callback may do (free its timeout, schedule it
+ * again, wait for others), waits that do not sleep, periodic timeouts, the stop, a million timeouts
+ * in one tick, what is refused. With ticks of a jiffy, and with shorter ones.
+ *
+ * hwt-test: timeout 240
+ */
+#include <linux/bottom_half.h>
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/preempt.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "hwt_ktest.h"
+
+#define KT_MANY		(KT_SLOW ? 20000 : 200000)
+
+static struct hwt_wheel * __init create(u64 tick_ns)
+{
+	struct hwt_wheel_params params = { .name = "bh", .flags = HWT_BH, .tick_ns = tick_ns };
+
+	return hwt_wheel_create(&params);
+}
+
+/* -- Context ----------------------------------------------------------------- */
+
+static atomic_t odd;
+
+static void check_context(struct hwt_timeout *timeout)
+{
+	if (!in_serving_softirq() || in_hardirq() || irqs_disabled() || !rcu_read_lock_held() ||
+	    !hwt_running(timeout) || hwt_pending(timeout) || hwt_held(timeout))
+		atomic_inc(&odd);
+	kt_expire(timeout);
+}
+
+static void __init test_context(struct hwt_wheel *wheel)
+{
+	struct kt kt;
+
+	atomic_set(&odd, 0);
+	kt_setup(&kt, wheel, check_context);
+	KTEST(kt_schedule(&kt, 3 * KT_MS) == 0 && KT_WAIT(kt_expirations(&kt) == 1),
+	      "a timeout of a BH wheel fires");
+	KTEST(!atomic_read(&odd) && !atomic_read(&kt.early),
+	      "in a softirq, as an RCU reader, not early, after its hold");
+	KTEST(hwt_cancel_sync(&kt.timeout) == 0 && hwt_expired(&kt.timeout) &&
+	      !hwt_running(&kt.timeout), "it is idle then");
+	KTEST(kt_schedule(&kt, KT_HOUR) == 0 && hwt_cancel(&kt.timeout) &&
+	      !hwt_pending(&kt.timeout) && KT_WAIT(!hwt_held(&kt.timeout)),
+	      "a cancelled one is let go");
+	/* Beyond what a timer of timer_list can do exactly. */
+	KTEST(kt_schedule(&kt, KT_SECOND) == 0 && KT_WAIT(kt_expirations(&kt) == 2) &&
+	      !atomic_read(&kt.early), "a second is not early");
+	hwt_shutdown_sync(&kt.timeout);
+	KTEST(kt_schedule(&kt, 0) == -ESHUTDOWN, "a shutdown is for good");
+}
+
+/* -- What a callback may do ---------------------------------------------------- */
+
+struct object {
+	struct hwt_timeout	timeout;
+	atomic_t		*freed;
+};
+
+static void free_object(struct hwt_timeout *timeout)
+{
+	struct object *object = container_of(timeout, struct object, timeout);
+
+	atomic_inc(object->freed);
+	memset(object, 0x5a, sizeof(*object));
+	kfree(object);
+}
+
+static void __init test_free(struct hwt_wheel *wheel)
+{
+	unsigned int i, n = 0;
+	struct object *object;
+	atomic_t freed;
+
+	atomic_set(&freed, 0);
+	for (i = 0; i < 1000; i++) {
+		object = kmalloc(sizeof(*object), GFP_KERNEL);
+		if (!object)
+			break;
+		object->freed = &freed;
+		hwt_timeout_setup(&object->timeout, wheel, free_object);
+		n += !hwt_schedule(&object->timeout, (i % 20) * KT_MS);
+	}
+	KTEST(n == 1000 && KT_WAIT(atomic_read(&freed) == 1000), "callbacks free their timeouts");
+}
+
+static void again(struct hwt_timeout *timeout)
+{
+	kt_expire(timeout);
+	if (kt_expirations(kt_of(timeout)) < 5)
+		hwt_schedule(timeout, KT_MS);
+}
+
+static struct kt other;
+static int own_result, other_result;
+
+static void wait_inside(struct hwt_timeout *timeout)
+{
+	own_result = hwt_cancel_sync(timeout);
+	other_result = hwt_cancel_sync(&other.timeout);
+	kt_expire(timeout);
+}
+
+static void __init test_inside(struct hwt_wheel *wheel)
+{
+	struct kt kt;
+
+	kt_setup(&kt, wheel, again);
+	KTEST(hwt_schedule(&kt.timeout, 0) == 0 && KT_WAIT(kt_expirations(&kt) == 5),
+	      "a callback schedules its own timeout");
+	hwt_shutdown_sync(&kt.timeout);
+	kt_setup(&other, wheel, kt_expire);
+	hwt_schedule(&other.timeout, KT_HOUR);
+	kt_setup(&kt, wheel, wait_inside);
+	hwt_schedule(&kt.timeout, 0);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && own_result == -EDEADLK && other_result == 1 &&
+	      !hwt_held(&other.timeout),
+	      "in a callback, a _sync call of the own timeout fails, and that of another works");
+	hwt_shutdown_sync(&kt.timeout);
+	hwt_shutdown_sync(&other.timeout);
+}
+
+/* -- Waiting ------------------------------------------------------------------- */
+
+static bool began, leave, left;
+
+static void spin_here(struct hwt_timeout *timeout)
+{
+	unsigned long end = jiffies + 10 * HZ;
+
+	/* Pairs with the acquire of the test. */
+	smp_store_release(&began, true);
+	while (!READ_ONCE(leave) && time_before(jiffies, end))
+		cpu_relax();
+	mdelay(1);
+	WRITE_ONCE(left, true);
+}
+
+/* Let the callback leave 20 ms after the wait for it has begun. */
+static enum hrtimer_restart let_leave(struct hrtimer *timer)
+{
+	WRITE_ONCE(leave, true);
+	return HRTIMER_NORESTART;
+}
+
+static void __init test_wait(struct hwt_wheel *wheel)
+{
+	struct hrtimer timer;
+	bool saw, running, deleted;
+	struct kt kt;
+	int tried, ret;
+
+	if (num_online_cpus() < 2) {
+		KTEST_SKIP("a wait for a callback needs two CPUs");
+		return;
+	}
+	hrtimer_init_on_stack(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	timer.function = let_leave;
+	began = false;
+	leave = false;
+	left = false;
+	kt_setup(&kt, wheel, spin_here);
+	/*
+	 * The callback must run on the other CPU: schedule it there, or this task would be
+	 * interrupted by it. Any CPU may have started the timer, so try until it does.
+	 */
+	hwt_schedule(&kt.timeout, 0);
+	hrtimer_start(&timer, ms_to_ktime(200), HRTIMER_MODE_REL_HARD);
+	/* Pairs with spin_here(). */
+	while (!smp_load_acquire(&began))
+		cpu_relax();
+	running = hwt_running(&kt.timeout) || READ_ONCE(left);
+	tried = hwt_try_cancel(&kt.timeout);
+	deleted = hwt_delete(&kt.timeout);
+	local_bh_disable();
+	ret = hwt_cancel_sync(&kt.timeout);
+	saw = READ_ONCE(left);
+	local_bh_enable();
+	KTEST(running && (tried == HWT_IS_RUNNING || tried == 0) && !deleted,
+	      "a callback that is executing is seen, and is not given back");
+	KTEST(ret == 0 && saw, "a _sync call with bottom halves off waits for the callback");
+	hrtimer_cancel(&timer);
+	destroy_hrtimer_on_stack(&timer);
+	hwt_shutdown_sync(&kt.timeout);
+}
+
+/* -- Periodic, stop, many ---------------------------------------------------------- */
+
+static void __init test_periodic(struct hwt_wheel *wheel)
+{
+	struct kt kt;
+
+	kt_init_periodic(&kt, wheel, &kt_plain_ops);
+	KTEST(hwt_schedule_periodic(&kt.periodic, 0, 5 * KT_MS, HWT_MODE_FIXED_DELAY) == -EINVAL,
+	      "a fixed delay is refused");
+	KTEST(hwt_schedule_periodic(&kt.periodic, 0, 5 * KT_MS, HWT_MODE_FIXED_RATE) == 0 &&
+	      KT_WAIT(kt_expirations(&kt) >= 5), "a fixed rate fires again and again");
+	KTEST(hwt_pending(&kt.timeout) && hwt_cancel_sync(&kt.timeout) == 1 &&
+	      !hwt_held(&kt.timeout), "a cancel ends it");
+	hwt_shutdown_sync(&kt.timeout);
+}
+
+static void __init test_refused(struct hwt_wheel *wheel)
+{
+	struct hwt_wheel_params params = { .flags = HWT_BH, .workers = 1 };
+	struct kt kt;
+
+	KTEST(PTR_ERR_OR_ZERO(hwt_wheel_create(&params)) == -EINVAL, "workers are refused");
+	params = (struct hwt_wheel_params) { .flags = HWT_BH | HWT_FREEZABLE };
+	KTEST(PTR_ERR_OR_ZERO(hwt_wheel_create(&params)) == -EINVAL, "HWT_FREEZABLE is refused");
+	params = (struct hwt_wheel_params) { .flags = HWT_BH, .priority = HWT_PRIO_FIFO };
+	KTEST(PTR_ERR_OR_ZERO(hwt_wheel_create(&params)) == -EINVAL, "a priority is refused");
+	params = (struct hwt_wheel_params) { .flags = HWT_BH, .cpus = cpu_online_mask };
+	KTEST(PTR_ERR_OR_ZERO(hwt_wheel_create(&params)) == -EINVAL, "cpus are refused");
+	kt_init(&kt, wheel, &kt_plain_ops);
+	hwt_shutdown_sync(&kt.timeout);
+}
+
+static atomic_t handed;
+
+static void take(struct hwt_timeout *timeout, void *arg)
+{
+	struct object *object = container_of(timeout, struct object, timeout);
+
+	if (!in_softirq() || hwt_held(timeout) || !hwt_running(timeout))
+		atomic_inc(&odd);
+	atomic_inc(&handed);
+	kfree(object);
+}
+
+static void __init test_stop(struct hwt_wheel *wheel)
+{
+	struct object *object;
+	unsigned int i, n = 0;
+	atomic_t freed;
+
+	atomic_set(&odd, 0);
+	atomic_set(&handed, 0);
+	atomic_set(&freed, 0);
+	for (i = 0; i < 1000; i++) {
+		object = kmalloc(sizeof(*object), GFP_KERNEL);
+		if (!object)
+			break;
+		object->freed = &freed;
+		hwt_timeout_setup(&object->timeout, wheel, free_object);
+		n += !hwt_schedule(&object->timeout, i % 2 ? KT_HOUR : 5 * KT_MS);
+	}
+	KTEST(n == 1000 && hwt_wheel_flush(wheel) == 0 && hwt_wheel_barrier(wheel) == 0,
+	      "a flush and a barrier return");
+	KTEST(hwt_wheel_stop(wheel, take, NULL) == atomic_read(&handed) &&
+	      atomic_read(&handed) + atomic_read(&freed) == 1000 && atomic_read(&handed) >= 500,
+	      "a stop hands each timeout back that has not fired");
+	KTEST(!atomic_read(&odd), "its function runs with bottom halves off, after the hold");
+	KTEST(hwt_wheel_destroy(wheel) == 0, "a destroy returns");
+}
+
+static atomic_t fired;
+
+static void count_fired(struct hwt_timeout *timeout)
+{
+	atomic_inc(&fired);
+}
+
+static void __init test_many(struct hwt_wheel *wheel)
+{
+	struct hwt_timeout *timeouts = vzalloc(array_size(KT_MANY, sizeof(*timeouts)));
+	unsigned int i, n = 0;
+	u64 at;
+
+	if (!timeouts) {
+		KTEST(false, "memory");
+		return;
+	}
+	atomic_set(&fired, 0);
+	at = hwt_wheel_now(wheel) + KT_SECOND / 2;
+	for (i = 0; i < KT_MANY; i++) {
+		hwt_timeout_setup(&timeouts[i], wheel, count_fired);
+		n += !hwt_schedule_at(&timeouts[i], at);
+		if (i % 1000 == 0)
+			cond_resched();
+	}
+	KTEST(n == KT_MANY && KT_WAIT(atomic_read(&fired) == KT_MANY),
+	      "all timeouts of one tick fire, in several softirqs");
+	KTEST(hwt_wheel_pending(wheel) == 0, "none is pending then");
+	vfree(timeouts);
+}
+
+/* -- hwt_delete() ----------------------------------------------------------------- */
+
+static void __init test_delete(struct hwt_wheel *wheel)
+{
+	unsigned long flags;
+	static struct kt kt[40];
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(kt); i++)
+		kt_init(&kt[i], wheel, &kt_plain_ops);
+	KTEST(!hwt_delete(&kt[0].timeout), "an idle timeout is not given back");
+	hwt_schedule(&kt[0].timeout, KT_HOUR);
+	KTEST(hwt_delete(&kt[0].timeout) && !hwt_held(&kt[0].timeout) &&
+	      hwt_cancelled(&kt[0].timeout) && !hwt_delete(&kt[0].timeout),
+	      "one that was just scheduled is given back, once");
+	for (i = 0; i < ARRAY_SIZE(kt); i++)
+		hwt_schedule(&kt[i].timeout, KT_HOUR);
+	for (n = 0, i = 0; i < ARRAY_SIZE(kt); i++)
+		n += hwt_delete(&kt[i].timeout) && !hwt_held(&kt[i].timeout);
+	KTEST(n == ARRAY_SIZE(kt), "those behind others on the list are given back");
+	for (i = 0; i < ARRAY_SIZE(kt); i++)
+		hwt_schedule(&kt[i].timeout, KT_HOUR);
+	hwt_wheel_flush(wheel);
+	for (n = 0, i = 0; i < ARRAY_SIZE(kt); i++)
+		n += hwt_delete(&kt[i].timeout) && !hwt_held(&kt[i].timeout);
+	KTEST(n == ARRAY_SIZE(kt), "those in buckets are given back");
+	hwt_schedule(&kt[0].timeout, KT_HOUR);
+	hwt_cancel(&kt[0].timeout);
+	KTEST(!hwt_delete(&kt[0].timeout) && !hwt_held(&kt[0].timeout),
+	      "after a cancel nothing is given back, and the timeout is in no list");
+	/* On PREEMPT_RT, the shard's lock may not be taken with interrupts off. */
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		local_irq_save(flags);
+	for (n = 0, i = 0; i < 20; i++) {
+		hwt_schedule(&kt[i].timeout, KT_HOUR);
+		n += hwt_delete(&kt[i].timeout);
+	}
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		local_irq_restore(flags);
+	KTEST(n == 20, "with interrupts off, they are given back");
+	KTEST(hwt_wheel_pending(wheel) == 0, "none is pending");
+	for (i = 0; i < ARRAY_SIZE(kt); i++)
+		hwt_shutdown_sync(&kt[i].timeout);
+}
+
+/* A lock that an interrupt handler takes: hwt_delete() is called under it. */
+static DEFINE_RAW_SPINLOCK(irq_lock);
+static struct hwt_timeout irq_timeout;
+
+/*
+ * Two tasks, softirqs and interrupts schedule, cancel and delete the same timeouts: none of them
+ * waits for ever, no timeout stays held, and each is cancelled or given back as often as it was
+ * armed.
+ */
+static struct hwt_timeout shared[4];
+static atomic64_t armed, back;
+static bool mix_ends;
+
+static void mix(u32 random)
+{
+	struct hwt_timeout *timeout = &shared[random % ARRAY_SIZE(shared)];
+	int ret;
+
+	switch (random >> 8 & 7) {
+	case 0:
+		if (hwt_cancel(timeout))
+			atomic64_inc(&back);
+		break;
+	case 1:
+	case 2:
+	case 3:
+		if (hwt_delete(timeout))
+			atomic64_inc(&back);
+		break;
+	default:
+		ret = hwt_schedule_flags(timeout, random & 0x800 ? KT_HOUR : 2 * KT_HOUR, 0, 0);
+		if (ret >= 0 && !(ret & HWT_WAS_PENDING))
+			atomic64_inc(&armed);
+	}
+}
+
+static enum hrtimer_restart take_lock(struct hrtimer *timer)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&irq_lock, flags);
+	hwt_schedule(&irq_timeout, KT_HOUR);
+	raw_spin_unlock_irqrestore(&irq_lock, flags);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		mix(get_random_u32());
+	hrtimer_forward_now(timer, ns_to_ktime(200 * NSEC_PER_USEC));
+	return HRTIMER_RESTART;
+}
+
+static enum hrtimer_restart mix_softirq(struct hrtimer *timer)
+{
+	unsigned int i;
+
+	for (i = 0; i < 10; i++)
+		mix(get_random_u32());
+	hrtimer_forward_now(timer, ns_to_ktime(100 * NSEC_PER_USEC));
+	return HRTIMER_RESTART;
+}
+
+/* Delete a timeout under the lock for which an interrupt handler of the other CPU may wait. */
+static bool delete_locked(void)
+{
+	unsigned long flags;
+	bool deleted;
+
+	/* On PREEMPT_RT, the shard's lock may not be taken under a raw lock. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return hwt_delete(&irq_timeout);
+	raw_spin_lock_irqsave(&irq_lock, flags);
+	deleted = hwt_delete(&irq_timeout);
+	raw_spin_unlock_irqrestore(&irq_lock, flags);
+	return deleted;
+}
+
+static int mix_task(void *unused)
+{
+	int n = 0;
+
+	while (!READ_ONCE(mix_ends)) {
+		mix(get_random_u32());
+		n += delete_locked();
+		cond_resched();
+	}
+	return kt_thread_end(n > 0);
+}
+
+static void __init test_delete_mix(struct hwt_wheel *wheel)
+{
+	unsigned long end = jiffies + 3 * HZ;
+	struct hrtimer hard, soft;
+	struct task_struct *thread;
+	unsigned int i, n = 0;
+
+	hwt_timeout_setup(&irq_timeout, wheel, kt_nothing);
+	for (i = 0; i < ARRAY_SIZE(shared); i++)
+		hwt_timeout_setup(&shared[i], wheel, kt_nothing);
+	mix_ends = false;
+	/* The interrupts come to this CPU. */
+	kt_stay_on(cpumask_of(0));
+	thread = kt_thread(mix_task, NULL, 1);
+	hrtimer_init_on_stack(&hard, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hard.function = take_lock;
+	hrtimer_init_on_stack(&soft, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	soft.function = mix_softirq;
+	hrtimer_start(&hard, ms_to_ktime(1), HRTIMER_MODE_REL_HARD);
+	hrtimer_start(&soft, ms_to_ktime(1), HRTIMER_MODE_REL_SOFT);
+	while (time_before(jiffies, end)) {
+		mix(get_random_u32());
+		/* Without the lock: the handler may interrupt this, and then wait for the lock. */
+		hwt_schedule(&irq_timeout, KT_HOUR);
+		if (get_random_u32() % 2)
+			n += delete_locked();
+		cond_resched();
+	}
+	hrtimer_cancel(&hard);
+	hrtimer_cancel(&soft);
+	destroy_hrtimer_on_stack(&hard);
+	destroy_hrtimer_on_stack(&soft);
+	WRITE_ONCE(mix_ends, true);
+	kt_stay_on(NULL);
+	KTEST(kt_thread_stop(thread) == 1 && n > 0,
+	      "hwt_delete() works under a lock that an interrupt takes");
+	for (i = 0; i < ARRAY_SIZE(shared); i++)
+		if (hwt_delete(&shared[i]))
+			atomic64_inc(&back);
+	KTEST(atomic64_read(&armed) == atomic64_read(&back) && atomic64_read(&armed) > 0,
+	      "each timeout that was armed was cancelled or given back, once");
+	for (n = 0, i = 0; i < ARRAY_SIZE(shared); i++)
+		n += hwt_held(&shared[i]);
+	KTEST(n == 0, "no timeout is held then, by no list");
+	atomic64_set(&armed, 0);
+	atomic64_set(&back, 0);
+	hwt_shutdown_sync(&irq_timeout);
+	for (i = 0; i < ARRAY_SIZE(shared); i++)
+		hwt_shutdown_sync(&shared[i]);
+}
+
+/* -- Touch ------------------------------------------------------------------------ */
+
+static void __init test_touch(struct hwt_wheel *wheel)
+{
+	u64 now = hwt_wheel_now(wheel);
+	struct kt kt;
+
+	kt_init(&kt, wheel, &kt_plain_ops);
+	hwt_touch(&kt.timeout, now + KT_HOUR);
+	KTEST(!hwt_pending(&kt.timeout), "a touch does not arm");
+	hwt_schedule_at(&kt.timeout, now + 20 * KT_MS);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1), "an earlier schedule takes a touch along");
+	now = hwt_wheel_now(wheel);
+	WRITE_ONCE(kt.earliest, now + 300 * KT_MS);
+	hwt_schedule_at(&kt.timeout, now + 100 * KT_MS);
+	hwt_touch(&kt.timeout, now + 300 * KT_MS);
+	KTEST(hwt_deadline(&kt.timeout) >= now + 300 * KT_MS &&
+	      hwt_deadline(&kt.timeout) < now + 310 * KT_MS, "the deadline is that of the touch");
+	KTEST(KT_WAIT(kt_expirations(&kt) == 2) && !atomic_read(&kt.early),
+	      "a touched timeout fires at its later time");
+	now = hwt_wheel_now(wheel);
+	hwt_schedule_at(&kt.timeout, now + 50 * KT_MS);
+	hwt_touch(&kt.timeout, now);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 3) && kt.at >= now + 50 * KT_MS,
+	      "a touch does not pull forward");
+	now = hwt_wheel_now(wheel);
+	hwt_schedule_at(&kt.timeout, now + KT_HOUR);
+	hwt_touch(&kt.timeout, now + 2 * KT_HOUR);
+	hwt_schedule_flags(&kt.timeout, now + 20 * KT_MS, 0, KT_EARLIER_AT);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 4), "an earlier schedule undoes a touch");
+	now = hwt_wheel_now(wheel);
+	hwt_schedule_at(&kt.timeout, now + KT_HOUR);
+	hwt_touch(&kt.timeout, now + 2 * KT_HOUR);
+	KTEST(hwt_delete(&kt.timeout) && !hwt_held(&kt.timeout), "a touched one is given back");
+	hwt_shutdown_sync(&kt.timeout);
+}
+
+/* A callback, or a cancel in a pass, must not leave cancelled timeouts held. */
+static struct kt cancelled_kt;
+
+static void cancel_other(struct hwt_timeout *timeout)
+{
+	hwt_cancel(&cancelled_kt.timeout);
+	kt_expire(timeout);
+}
+
+static void __init test_reclaim(struct hwt_wheel *wheel)
+{
+	struct kt kt;
+
+	kt_init(&cancelled_kt, wheel, &kt_plain_ops);
+	hwt_schedule(&cancelled_kt.timeout, KT_HOUR);
+	hwt_wheel_flush(wheel);
+	kt_setup(&kt, wheel, cancel_other);
+	hwt_schedule(&kt.timeout, 0);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && KT_WAIT(!hwt_held(&cancelled_kt.timeout)),
+	      "a timeout that a callback cancels is let go");
+	hwt_schedule(&cancelled_kt.timeout, KT_HOUR);
+	hwt_cancel(&cancelled_kt.timeout);
+	KTEST(KT_WAIT(!hwt_held(&cancelled_kt.timeout)), "and so is the next one");
+	hwt_shutdown_sync(&cancelled_kt.timeout);
+	hwt_shutdown_sync(&kt.timeout);
+}
+
+/* -- All ------------------------------------------------------------------------------ */
+
+static void __init test_wheel(struct hwt_wheel *wheel)
+{
+	test_context(wheel);
+	test_free(wheel);
+	test_inside(wheel);
+	test_reclaim(wheel);
+	test_wait(wheel);
+	test_periodic(wheel);
+	test_refused(wheel);
+	test_delete(wheel);
+	test_delete_mix(wheel);
+	test_touch(wheel);
+	test_many(wheel);
+}
+
+static void __init selftest(void)
+{
+	struct hwt_wheel_params params = { .name = "thread", .tick_ns = KT_MS };
+	struct hwt_wheel *wheel;
+	u64 ticks[] = { TICK_NSEC, KT_MS };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ticks); i++) {
+		wheel = create(ticks[i]);
+		KTEST(!IS_ERR(wheel), "a BH wheel with ticks of %llu ns", ticks[i]);
+		if (IS_ERR(wheel))
+			return;
+		test_wheel(wheel);
+		test_stop(wheel);
+	}
+	test_context(hwt_system_bh_wheel);
+	wheel = hwt_wheel_create(&params);
+	if (IS_ERR(wheel))
+		return;
+	test_delete(wheel);
+	test_delete_mix(wheel);
+	test_touch(wheel);
+	hwt_wheel_destroy(wheel);
+}
+
+KSTM_MODULE_LOADERS(test_bh);
