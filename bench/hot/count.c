@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * count N: execute each hot path N times; count.py counts under valgrind
+ * count N [bh]: execute each hot path N times, on a wheel with a thread or on a BH wheel; count.py
+ * counts under valgrind
  *
  * Time changes only where the program sets it. The engine has no thread: the program calls the
  * engine's code, which runs until it would sleep. So all runs are the same.
@@ -73,6 +74,22 @@ static void cancel(struct hwt_timeout *timeout, u64 time)
 	hwt_cancel(timeout);
 }
 
+static void touch(struct hwt_timeout *timeout, u64 time)
+{
+	hwt_touch(timeout, time);
+}
+
+static void arm_delete(struct hwt_timeout *timeout, u64 time)
+{
+	hwt_schedule_at(timeout, time);
+	hwt_delete(timeout);
+}
+
+static void delete(struct hwt_timeout *timeout, u64 time)
+{
+	hwt_delete(timeout);
+}
+
 static void pair(struct hwt_timeout *timeout, u64 time)
 {
 	hwt_schedule_at(timeout, time);
@@ -104,9 +121,16 @@ static __always_inline void each(const char *name, u64 seed,
 /* Run the engine until it would sleep. */
 static void engine(const char *name)
 {
+	struct hwt_shard *shard = wheel->first_shard;
+
 	printf("op %s 1 %u\n", name ?: "-", count);
 	mark_begin();
-	shim_kthread_run(wheel->first_shard->thread);
+	if (shard->thread)
+		shim_kthread_run(shard->thread);
+	if (!shard->thread)
+		do
+			shard->bh.timer.function(&shard->bh.timer);
+		while (shard->bh.timer_ns <= now);
 	mark_end();
 }
 
@@ -120,18 +144,21 @@ static void engine_reclaim(void)
 
 int main(int argc, char **argv)
 {
+	struct hwt_wheel_params params = { };
 	struct hwt_timeout first;
 	unsigned int i;
 
-	count = argc == 2 ? strtoul(argv[1], NULL, 10) : 0;
+	count = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+	if (argc == 3 && !strcmp(argv[2], "bh"))
+		params = (struct hwt_wheel_params) { .flags = HWT_BH, .tick_ns = TICK_NSEC };
 	if (!count) {
-		fprintf(stderr, "usage: count N\n");
+		fprintf(stderr, "usage: count N [bh]\n");
 		return 2;
 	}
 	shim_start();
 	shim_on_demand = true;
 	now = 1000 * NSEC_PER_SEC;
-	wheel = hwt_wheel_create(NULL);
+	wheel = hwt_wheel_create(&params);
 	if (IS_ERR(wheel))
 		return 1;
 	items = shim_alloc(count * sizeof(*items));
@@ -150,12 +177,17 @@ int main(int argc, char **argv)
 	each("schedule_at", 2, schedule_at, 4000 * NSEC_PER_SEC);
 	engine("collect");
 	each("push_back", 3, schedule_at, 6000 * NSEC_PER_SEC);
+	each("touch", 9, touch, 0);
 	each("pull_forward", 4, schedule_at, 2000 * NSEC_PER_SEC);
 	engine(NULL);
 	each("cancel", 5, cancel, 0);
 	engine_reclaim();
 	each("pair", 6, pair, 4000 * NSEC_PER_SEC);
 	engine_reclaim();
+	each("arm_delete", 10, arm_delete, 4000 * NSEC_PER_SEC);
+	each("-", 11, schedule_at, 4000 * NSEC_PER_SEC);
+	engine(NULL);
+	each("delete", 12, delete, 0);
 	each("schedule", 7, schedule_after, 4000 * NSEC_PER_SEC);
 	engine(NULL);
 	now += 6000 * NSEC_PER_SEC;

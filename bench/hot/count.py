@@ -104,11 +104,12 @@ class Counter:
         return instructions, locked, lines
 
 
-def run(program, operations):
+def run(program, operations, wheel=()):
     """Run the program. Return the instructions between empty marks, and a list of (name, ops per interval, counts)."""
     counter = Counter(program)
     receive, send = os.pipe()
-    command = ["valgrind", "--tool=lackey", "--trace-mem=yes", f"--log-fd={send}", program, str(operations)]
+    command = ["valgrind", "--tool=lackey", "--trace-mem=yes", f"--log-fd={send}", program, str(operations),
+               *wheel]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, pass_fds=[send]) as valgrind:
         os.close(send)
         with os.fdopen(receive, "rb") as stream:
@@ -186,10 +187,10 @@ def print_functions(operations):
             print(f"{n / len(taken) / ops:10.1f}  {function}")
 
 
-def measure(program, operations):
+def measure(program, operations, wheel=()):
     """Return what run() has counted, and the table of it."""
     try:
-        extra, counted = run(program, operations)
+        extra, counted = run(program, operations, wheel)
     except FileNotFoundError as missing:
         sys.exit(f"{missing.filename}: not found; it is needed to count")
     return counted, evaluate(extra, counted)
@@ -201,12 +202,13 @@ def main():
     parser.add_argument("--functions", action="store_true", help="say where the instructions are")
     parser.add_argument("--beside", metavar="PROGRAM", help="show the difference to this program")
     parser.add_argument("--most", type=float, help="fail if an operation takes over so many instructions more than it")
+    parser.add_argument("--bh", action="store_true", help="count on a BH wheel with ticks of a jiffy")
     parser.add_argument("program")
     args = parser.parse_args()
 
     operations = OPERATIONS // 10 if args.quick else OPERATIONS
     print(f"counting {operations} of each operation under valgrind ({6 if args.quick else 60} s or so)", flush=True)
-    counted, table = measure(args.program, operations)
+    counted, table = measure(args.program, operations, ("bh",) if args.bh else ())
     other = measure(args.beside, operations)[1] if args.beside else {}
     print_all(table, other, operations)
     if args.functions:
