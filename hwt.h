@@ -58,6 +58,11 @@
  *     hwt_delete() returns true, the hold is over, and its reference is the caller's. On a BH wheel
  *     (HWT_BH), the hold of a timeout that fires is over before its callback begins.
  *
+ *   - A timeout is initialised before any other call, and is not NULL. With the module parameter
+ *     "debug", a call for a timeout that was never initialised is refused and reported; without it,
+ *     its effect is undefined. The exception is memory of zeros, which has no wheel: a call that
+ *     schedules fails with -EINVAL, and a cancel finds nothing.
+ *
  * ->release is called once for each hold, unless hwt_delete() has given the timeout back. It
  * is called in process context, after hwt has accessed the timeout for the last time in that hold.
  * By then, another CPU may already have scheduled the timeout again, and so begun a new hold. If a
@@ -276,7 +281,9 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * @_expire:  the ->expire of the timeout, a function of the caller's module
  *
  * Any context. The counterpart of timer_setup(). Calls hwt_timeout_init() with a constant
- * struct hwt_timeout_ops in which all callbacks but ->expire are NULL.
+ * struct hwt_timeout_ops in which all callbacks but ->expire are NULL. So @_expire must be a
+ * constant: for functions of a table, make a table of struct hwt_timeout_ops, and call
+ * hwt_timeout_init().
  */
 #define hwt_timeout_setup(_timeout, _wheel, _expire)			\
 	do {								\
@@ -784,7 +791,7 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   or few timeouts. 0: the module's default.
  * @clock:           The clock of the wheel's deadlines; see enum hwt_clock.
  * @flags:           HWT_COARSE_CLOCK, HWT_FREEZABLE and HWT_BH, ored; or 0.
- * @max_pending:     Maximum number of timeouts pending at once. 0: no limit.
+ * @max_pending:     Maximum number of timeouts pending at once. 0: no limit, and no count of them.
  * @workers:         Number of threads that run the callbacks, up to HWT_WORKERS_MAX. Workers take
  *                   due timeouts in order. While at least one worker is free, a callback that
  *                   blocks delays no other callback. The callback of a timeout never runs on two
