@@ -93,8 +93,8 @@ struct bench_peer {
 };
 
 extern const struct bench_peer bench_floor, bench_hwt, bench_hwt_coarse,
-	bench_hwt_jiffy, bench_hwt_jiffies, bench_hwt_shards, bench_timer, bench_hrtimer,
-	bench_work;
+	bench_hwt_jiffy, bench_hwt_jiffies, bench_hwt_shards, bench_bh, bench_bh_ms, bench_touch,
+	bench_timer, bench_lazy, bench_hrtimer, bench_work;
 
 /* The number of callbacks, of any peer. */
 DECLARE_PER_CPU(unsigned long, bench_fired);

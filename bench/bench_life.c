@@ -22,7 +22,8 @@ static void life_wait(struct bench_load *life)
 /* -- From schedule to callback ---------------------------------------------- */
 
 static const struct bench_peer * const life_peers[] = {
-	&bench_hwt, &bench_hwt_jiffy, &bench_hwt_jiffies, &bench_timer, &bench_hrtimer, &bench_work,
+	&bench_hwt, &bench_hwt_jiffy, &bench_hwt_jiffies, &bench_bh, &bench_bh_ms, &bench_timer,
+	&bench_hrtimer, &bench_work,
 };
 
 /* Arm all objects. The objects between two calls of cond_resched() fit into the caches. */
@@ -46,6 +47,7 @@ static int life_measure(const struct bench_peer *peer, u32 count)
 {
 	u64 spread = count * 2 * NSEC_PER_USEC, sum = 0;
 	unsigned int lives = max(100000 / count, 1U), i;
+	struct hwt_wheel_stats stats;
 	struct bench_load life;
 	struct bench_busy busy;
 	int err;
@@ -65,6 +67,12 @@ static int life_measure(const struct bench_peer *peer, u32 count)
 	bench_print(sum, (u64)lives * count,
 		    "bench=through peer=%s op=schedule-to-callback n=%u unit=ns", peer->name,
 		    count);
+	if (bench_wheel) {
+		hwt_wheel_get_stats(bench_wheel, &stats);
+		bench_print(stats.passes, lives,
+			    "bench=through peer=%s op=passes n=%u unit=passes",
+			    peer->name, count);
+	}
 	bench_end(&life);
 	return 0;
 }
@@ -150,7 +158,7 @@ int bench_slack(void)
 /* -- The storm ----------------------------------------------------------------- */
 
 static const struct bench_peer * const storm_peers[] = {
-	&bench_hwt, &bench_hwt_coarse, &bench_timer, &bench_work,
+	&bench_hwt, &bench_hwt_coarse, &bench_touch, &bench_timer, &bench_lazy, &bench_work,
 };
 
 #define STORM_IDLE	(10ULL * NSEC_PER_SEC)

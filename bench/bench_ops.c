@@ -33,8 +33,8 @@ static const struct {
 #define OPS_PHASES	ARRAY_SIZE(phases)
 
 static const struct bench_peer * const ops_peers[] = {
-	&bench_floor, &bench_hwt, &bench_hwt_coarse, &bench_timer, &bench_hrtimer,
-	&bench_work,
+	&bench_floor, &bench_hwt, &bench_hwt_coarse, &bench_bh, &bench_touch, &bench_timer,
+	&bench_lazy, &bench_hrtimer, &bench_work,
 };
 
 struct ops {

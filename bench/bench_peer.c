@@ -232,6 +232,36 @@ static void hwt_settle(bool cancelled)
 	} while (stats.collected != before && !bench_stopped());
 }
 
+/* On a BH wheel, with the calls that take the place of those of timer_list. */
+BENCH_CODE(bh, struct hwt_timeout,
+	   hwt_timeout_init(&o->it, bench_wheel, &hwt_object_ops),
+	   hwt_schedule_at(&o->it, when),
+	   hwt_schedule_at(&o->it, when),
+	   hwt_schedule_at(&o->it, when),
+	   hwt_delete(&o->it),
+	   { hwt_schedule_at(&o->it, when); hwt_delete(&o->it); },
+	   hwt_schedule(&o->it, when))
+
+/* The same, pushed back by hwt_touch(). */
+BENCH_CODE(touch, struct hwt_timeout,
+	   hwt_timeout_init(&o->it, bench_wheel, &hwt_object_ops),
+	   hwt_schedule_at(&o->it, when),
+	   hwt_touch(&o->it, when),
+	   hwt_schedule_at(&o->it, when),
+	   hwt_delete(&o->it),
+	   { hwt_schedule_at(&o->it, when); hwt_delete(&o->it); },
+	   hwt_touch(&o->it, when))
+
+static int bh_open(void)
+{
+	return hwt_open_params(HWT_BH, TICK_NSEC, 1);
+}
+
+static int bh_open_ms(void)
+{
+	return hwt_open_params(HWT_BH, NSEC_PER_MSEC, 1);
+}
+
 #define HWT_PEER(title, begin)						\
 	.name	= title,						\
 	.open	= begin,						\
@@ -244,6 +274,17 @@ const struct bench_peer bench_hwt_coarse = { HWT_PEER("hwt-coarse", hwt_open_coa
 const struct bench_peer bench_hwt_jiffy = { HWT_PEER("hwt-jiffy", hwt_open_jiffy) };
 const struct bench_peer bench_hwt_jiffies = { HWT_PEER("hwt-jiffies", hwt_open_jiffies) };
 const struct bench_peer bench_hwt_shards = { HWT_PEER("hwt-shards", hwt_open_shards) };
+
+#define BH_PEER(title, begin, code)					\
+	.name	= title,						\
+	.open	= begin,						\
+	.close	= hwt_close,						\
+	.settle	= hwt_settle,						\
+	BENCH_CODE_OF(code)
+
+const struct bench_peer bench_bh = { BH_PEER("hwt-bh", bh_open, bh) };
+const struct bench_peer bench_bh_ms = { BH_PEER("hwt-bh-1ms", bh_open_ms, bh) };
+const struct bench_peer bench_touch = { BH_PEER("hwt-touch", bh_open, touch) };
 
 /* -- timer_list ------------------------------------------------------------ */
 
@@ -265,6 +306,47 @@ const struct bench_peer bench_timer = {
 	.name	= "timer_list",
 	.jiffies = true,
 	BENCH_CODE_OF(timer),
+};
+
+/*
+ * timer_list as code uses it that must not call mod_timer() for each packet: push-backs only store
+ * the time, and the callback arms the timer again if the stored time has not come.
+ */
+struct lazy {
+	struct timer_list	timer;
+	unsigned long		expires;
+};
+
+static void lazy_fired(struct timer_list *timer)
+{
+	struct lazy *lazy = container_of(timer, struct lazy, timer);
+	unsigned long expires = READ_ONCE(lazy->expires);
+
+	if (time_before(jiffies, expires))
+		mod_timer(timer, expires);
+	else
+		this_cpu_inc(bench_fired);
+}
+
+static __always_inline void lazy_arm(struct lazy *lazy, unsigned long expires)
+{
+	WRITE_ONCE(lazy->expires, expires);
+	mod_timer(&lazy->timer, expires);
+}
+
+BENCH_CODE(lazy, struct lazy,
+	   timer_setup(&o->it.timer, lazy_fired, 0),
+	   lazy_arm(&o->it, when),
+	   WRITE_ONCE(o->it.expires, when),
+	   lazy_arm(&o->it, when),
+	   timer_delete(&o->it.timer),
+	   { lazy_arm(&o->it, when); timer_delete(&o->it.timer); },
+	   WRITE_ONCE(o->it.expires, jiffies + when))
+
+const struct bench_peer bench_lazy = {
+	.name	= "lazy",
+	.jiffies = true,
+	BENCH_CODE_OF(lazy),
 };
 
 /* -- hrtimer ---------------------------------------------------------------- */

@@ -86,6 +86,8 @@ OPERATIONS = (
                                        ("delayed_work", "push-back", 0.4), ("hrtimer", "push-back", 0.05))),
     ("push back a little", "hwt", "push-back-a-little", (("timer_list", "push-back-a-little", None),)),
     ("cancel", "hwt", "cancel", (("floor", "cancel", 1.3), ("timer_list", "cancel", 0.7))),
+    ("schedule + delete", "hwt-bh", "schedule+cancel", (("timer_list", "schedule+cancel", 0.7),)),
+    ("touch", "hwt-touch", "push-back", (("lazy", "push-back", 1.1), ("timer_list", "push-back", None))),
 )
 GROWING = ("schedule", "schedule-relative", "push-back", "pull-forward", "cancel", "schedule+cancel")
 GROWTH = 1.3
@@ -95,6 +97,8 @@ OTHERS = (
      (("timer_list", 1.0), ("delayed_work", 0.5))),
     ("  a tick of a jiffy", "through", "hwt-jiffy", "schedule-to-callback",
      (("timer_list", 1.0), ("delayed_work", 0.5))),
+    ("  a BH wheel", "through", "hwt-bh", "schedule-to-callback", (("timer_list", 0.9),)),
+    ("  the same, 1 ms", "through", "hwt-bh-1ms", "schedule-to-callback", (("timer_list", 1.0),)),
     ("/dev/hwt, by rings", "user", "hwt-rings", "create", (("timerfd", 0.1),)),
     ("/dev/hwt, one by one", "user", "hwt", "create", (("timerfd", None),)),
     ("/dev/hwt, io_uring", "user", "hwt-uring-batch", "create",
@@ -253,10 +257,11 @@ ns per operation, by the number of pending timeouts. apart: each operation waits
 one, as in a program that does other things in between. burst: a tight loop, in which the processor
 overlaps cache misses. ±: distance of the repetition farthest from the median. floor: the atomic
 operations that any design with a word and a list needs, on the same memory in the same order."""),
-    "through": ("From schedule to callback", lambda rows: pivot(rows, ("peer",), "n", head=short), """\
+    "through": ("From schedule to callback", lambda rows: pivot(rows, ("op", "peer"), "n", head=short), """\
 ns of all CPU time for each timeout, by the number of timeouts: the call, the engine or the softirq,
-the callback, and the wake-ups. hwt-jiffy has ticks of a jiffy, like timer_list;
-hwt-jiffies reads jiffies as its clock, too."""),
+the callback, and the wake-ups. hwt-jiffy has ticks of a jiffy, like timer_list; hwt-jiffies reads
+jiffies as its clock, too; hwt-bh is a BH wheel with ticks of a jiffy. passes: in one round, in which
+all timeouts are scheduled and fire once."""),
     "passes": ("Passes of a life", lambda rows: pivot(rows, ("op",), "n", head=short), """\
 The engine in user space: ns per timeout, by the number of timeouts. schedule; collect: link the
 submitted timeouts; cascade: move them to a lower level; fire, with the callback."""),
@@ -267,7 +272,8 @@ idle."""),
 Connections push back their idle timeouts of 10 s in turn, as fast as possible. push-back: calls per
 second. elsewhere: share of time outside of the calls, on one CPU that of the engine or the softirq.
 memory: bytes per timeout. At a higher rate each push is shorter: mod_timer() returns at once if the
-bucket stays the same."""),
+bucket stays the same. hwt-touch and lazy only store the new deadline; with lazy, the callback arms
+the timer again."""),
     "trace": ("A real trace", by_unit(("peer", "n")), """\
 The recorded operations of a guest, repeated on the given number of timers: ns per operation.
 all-cpu-time: all CPU time of the replay, divided by the operations, with expiries and the sleeps in
