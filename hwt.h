@@ -248,6 +248,24 @@ static inline u64 hwt_jiffies(unsigned long n)
 	return n >= MAX_JIFFY_OFFSET || n > U64_MAX / TICK_NSEC ? U64_MAX : n * (u64)TICK_NSEC;
 }
 
+/**
+ * hwt_jiffies_until() - return the time until jiffies reaches a value
+ * @expires: the value, an absolute time in jiffies
+ *
+ * Any context. For code that has the time of mod_timer(): hwt_schedule(&t, hwt_jiffies_until(x)) is
+ * the counterpart of mod_timer(&t, x) for any x. As for timer_list, a value that is more than
+ * LONG_MAX jiffies ahead has passed.
+ *
+ * Return: the time, ns, counted from the start of the present jiffy; 0 if jiffies has reached or
+ * passed the value; U64_MAX, never, if it is MAX_JIFFY_OFFSET jiffies ahead or more.
+ */
+static inline u64 hwt_jiffies_until(unsigned long expires)
+{
+	long left = expires - READ_ONCE(jiffies);
+
+	return left > 0 ? hwt_jiffies(left) : 0;
+}
+
 /* -- Initialisation ------------------------------------------------------ */
 
 void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
@@ -636,6 +654,29 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 static inline struct hwt_wheel *hwt_timeout_wheel(const struct hwt_timeout *timeout)
 {
 	return timeout->shard ? __hwt_shard_wheel(timeout->shard) : NULL;
+}
+
+/**
+ * hwt_try_delete() - delete a timeout, unless its callback is executing
+ * @timeout: the timeout
+ *
+ * Contexts as for hwt_delete(). The counterpart of try_to_del_timer_sync(). Never waits for a
+ * callback. If the result is not negative, and no other context schedules the timeout, the caller
+ * may free it.
+ *
+ * Return: the result of hwt_delete(); or -EBUSY if a callback is executing. Then the timeout is
+ * unchanged, unless its callback has begun during the call. On a BH wheel, -EBUSY is also returned
+ * for a moment while the engine finds that the timeout does not fire.
+ */
+static inline int hwt_try_delete(struct hwt_timeout *timeout)
+{
+	int was_pending;
+
+	if (hwt_running(timeout))
+		return -EBUSY;
+	was_pending = hwt_delete(timeout);
+	/* The callback may have begun before the delete. */
+	return hwt_running(timeout) ? -EBUSY : was_pending;
 }
 
 u64 hwt_deadline(const struct hwt_timeout *timeout);

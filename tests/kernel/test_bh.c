@@ -154,9 +154,9 @@ static enum hrtimer_restart let_leave(struct hrtimer *timer)
 static void __init test_wait(struct hwt_wheel *wheel)
 {
 	struct hrtimer timer;
-	bool saw, running, deleted;
+	bool saw, running, deleted, gone;
 	struct kt kt;
-	int tried, ret;
+	int tried, busy, ret;
 
 	if (num_online_cpus() < 2) {
 		KTEST_SKIP("a wait for a callback needs two CPUs");
@@ -179,6 +179,8 @@ static void __init test_wait(struct hwt_wheel *wheel)
 		cpu_relax();
 	running = hwt_running(&kt.timeout) || READ_ONCE(left);
 	tried = hwt_try_cancel(&kt.timeout);
+	busy = hwt_try_delete(&kt.timeout);
+	gone = READ_ONCE(left);
 	deleted = hwt_delete(&kt.timeout);
 	local_bh_disable();
 	ret = hwt_cancel_sync(&kt.timeout);
@@ -186,6 +188,7 @@ static void __init test_wait(struct hwt_wheel *wheel)
 	local_bh_enable();
 	KTEST(running && (tried == HWT_IS_RUNNING || tried == 0) && !deleted,
 	      "a callback that is executing is seen, and is not given back");
+	KTEST(busy == -EBUSY || (busy == 0 && gone), "and hwt_try_delete() says so");
 	KTEST(ret == 0 && saw, "a _sync call with bottom halves off waits for the callback");
 	hrtimer_cancel(&timer);
 	destroy_hrtimer_on_stack(&timer);
@@ -308,6 +311,9 @@ static void __init test_delete(struct hwt_wheel *wheel)
 	KTEST(hwt_delete(&kt[0].timeout) && !hwt_held(&kt[0].timeout) &&
 	      hwt_cancelled(&kt[0].timeout) && !hwt_delete(&kt[0].timeout),
 	      "one that was just scheduled is given back, once");
+	KTEST(hwt_schedule(&kt[0].timeout, KT_HOUR) == 0 && hwt_try_delete(&kt[0].timeout) == 1 &&
+	      !hwt_held(&kt[0].timeout) && hwt_try_delete(&kt[0].timeout) == 0,
+	      "hwt_try_delete() does the same for a timeout whose callback is not executing");
 	for (i = 0; i < ARRAY_SIZE(kt); i++)
 		hwt_schedule(&kt[i].timeout, KT_HOUR);
 	for (n = 0, i = 0; i < ARRAY_SIZE(kt); i++)
@@ -539,6 +545,20 @@ static void __init test_reclaim(struct hwt_wheel *wheel)
 	hwt_shutdown_sync(&kt.timeout);
 }
 
+/* -- Times of timer_list ------------------------------------------------------------- */
+
+static void __init test_jiffies(void)
+{
+	u64 second = hwt_jiffies_until(jiffies + HZ);
+
+	KTEST(!hwt_jiffies_until(jiffies) && !hwt_jiffies_until(jiffies - HZ),
+	      "a value that jiffies has reached is now");
+	KTEST(second > hwt_jiffies(HZ / 2) && second <= hwt_jiffies(HZ),
+	      "a second is a second: %llu ns", second);
+	KTEST(hwt_jiffies_until(jiffies + MAX_JIFFY_OFFSET + HZ) == U64_MAX,
+	      "the maximum of jiffies is never");
+}
+
 /* -- All ------------------------------------------------------------------------------ */
 
 static void __init test_wheel(struct hwt_wheel *wheel)
@@ -572,6 +592,7 @@ static void __init selftest(void)
 		test_stop(wheel);
 	}
 	test_context(hwt_system_bh_wheel);
+	test_jiffies();
 	wheel = hwt_wheel_create(&params);
 	if (IS_ERR(wheel))
 		return;
