@@ -106,7 +106,7 @@ check-here: python
 	@commands/here.py $(if $(YES),--yes) "$(or $(TEST),*)"
 
 # Each runs one job of check-all; "tests/run.py list" prints the names of the jobs.
-check-static check-wheel check-libhwt check-verify check-plants check-packages check-year check-shell check-harness: python
+check-static check-wheel check-libhwt check-verify check-plants check-convert check-packages check-year check-shell check-harness: python
 	@tests/run.py $(@:check-%=%)
 
 check-guest: python
@@ -157,7 +157,7 @@ help:
 	@echo 'make check-all    run all tests; make check-matrix: on all kernels'
 	@echo 'make check-here   run tests on the kernel of this machine (root; asks first; YES=1)'
 	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST="name|name"] [QUICK=1]'
-	@echo 'make check-static, -wheel, -libhwt, -verify, -plants, -packages, -year, -shell, -harness: a job of check-all'
+	@echo 'make check-static, -wheel, -libhwt, -verify, -plants, -convert, -packages, -year, -shell, -harness: a job of check-all'
 	@echo 'make check-matrix [CELLS="6.1 6.12-rt"] [QUICK=1]'
 	@echo 'make check-coverage  count the lines of hwt.ko that the tests reach, in the debug guests'
 	@echo 'make times        list the slowest tests of the last run'
@@ -173,4 +173,4 @@ help:
 
 .PHONY: python all modules deb install tools install-tools man install-man lib install-lib clean clean-cache kdir setup run shell help fuzz soak \
 	bench bench-quick bench-scale times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
-	check-packages check-year check-shell check-harness check-guest check-matrix check-coverage
+	check-convert check-packages check-year check-shell check-harness check-guest check-matrix check-coverage

@@ -211,6 +211,7 @@ def all_jobs():
             weight=15),
         tap("libhwt", *python("unit/libhwt.py"), weight=4),
         tap("plants", *python("plants/plants.py"), weight=22),
+        tap("convert", *python("convert/convert.py"), weight=9),
         tap("packages", *python("../commands/packages.py"), weight=12, guest=True),
         Job("year", python("vm/year.py"), weight=3, guest=True),
         tap("here", *python("vm/test_here.py"), weight=13, guest=True),

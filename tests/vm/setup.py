@@ -35,6 +35,8 @@ UNIT_ALL = (SOURCE, "gcc", "libc6-dev", "make", "gcc-multilib", "clang-14", "g++
 VERIFY = (SOURCE, "gcc", "libc6-dev", "make", "spin")
 # To build Debian packages and to look at them.
 DEB = ("build-essential", "dpkg-dev", "debhelper", "dh-dkms", "lintian")
+# To convert drivers of the kernel's source, by rules in Python, and to compile them.
+CONVERT = (SOURCE, "gcc", "libc6-dev", "make", "coccinelle", "libpython3.11")
 # To measure, against the timers of these libraries, and to draw.
 BENCH = ("valgrind", "gnuplot-nox", "liburing-dev", "libuv1-dev", "libev-dev")
 
@@ -95,7 +97,7 @@ def for_here():
 
 def for_all():
     names = [kernel.name for kernel in kernels.table() if kernel.tests != "-"]
-    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *DEB, *debian.PACKAGES, *driver.PACKAGES, "gcovr"),
+    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *CONVERT, *DEB, *debian.PACKAGES, *driver.PACKAGES, "gcovr"),
         [*names, "uml"], get_herd, lambda: debian.disk("trace"), lambda: debian.root("packages"))
 
 
@@ -112,6 +114,7 @@ WHAT = {
     "unit": lambda: get(UNIT_ALL),
     "verify": lambda: get(VERIFY, [], get_herd),
     "coverage": lambda: get((*GUEST, *PROGRAMS, "gcovr")),
+    "convert": lambda: get(CONVERT, ["stock"]),
     "packages": lambda: get((*GUEST, *DEB, *debian.PACKAGES), ["stock"], lambda: debian.root("packages")),
     "year": lambda: get((*GUEST, SOURCE), ["uml"]),
     "bench": lambda: get((*GUEST, SOURCE, *BENCH), ["stock", "uml"]),
