@@ -290,11 +290,11 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
  *           reference counts must have a reference of its own
  *
  * Process context, may sleep. For a timeout on a BH wheel: process context or softirq, interrupts
- * on, does not sleep, as timer_delete_sync(). Does not wait for callbacks of other timeouts. The
- * timeout's ->cancelled and ->release may run in the caller's context. On return, no callback or
- * ->release of the timeout is executing. If other contexts schedule the timeout again and again,
- * this function cancels it each time, and may not return: only hwt_shutdown_sync() is sure to
- * return.
+ * on or off, does not sleep, as timer_delete_sync(); the callback takes no lock of the caller's.
+ * Does not wait for callbacks of other timeouts. The timeout's ->cancelled and ->release may run in
+ * the caller's context. On return, no callback or ->release of the timeout is executing. If other
+ * contexts schedule the timeout again and again, this function cancels it each time, and may not
+ * return. Only hwt_shutdown_sync() is sure to return.
  *
  * Works on a stopped wheel, and in a callback of another timeout of the wheel. Two callbacks must
  * not wait for each other, even on a wheel without workers: this function, or a stop, may run one

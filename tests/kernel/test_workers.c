@@ -319,7 +319,7 @@ static void __init test_blocking(const char *what, const struct hwt_timeout_ops 
 	kt_init(&last, wheel, &kt_ops);
 	passes = kt_stats(wheel).passes;
 	kt_schedule(&last, 20 * KT_MS);
-	/* A pass collects it. If the machine stalls, it is due by then, and no second one follows. */
+	/* A pass collects it. If it is due by then, no second pass follows. */
 	ok = KT_WAIT(kt_stats(wheel).passes > passes);
 	passes = kt_stats(wheel).passes;
 	KTEST(ok && (hwt_remaining(&last.timeout) == 0 || KT_WAIT(kt_stats(wheel).passes > passes)),
