@@ -214,30 +214,23 @@ void hwt_bh_relax(struct hwt_shard *shard)
 /* -- Firing ---------------------------------------------------------------- */
 
 /*
- * Take a timeout off the due list. Return true if it fires: then its hold is over, unless it is
- * periodic and so linked again, and the shard's note says that its callback is executing.
+ * Decide anew, in a loop, whether a timeout that was taken off the due list fires. The shard's note
+ * of it is set, and is cleared if it does not fire. Return as hwt_bh_claim().
  */
-static bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_timeout *timeout, struct hwt_due *due)
+static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeout *timeout,
+				       u64 *tick)
 	__must_hold(&shard->lock)
 {
+	u64 old = hwt_timeout_state(timeout), next = 0;
 	struct hwt_change change;
 	struct hwt_period period;
-	u64 old, next = 0;
 
-	if (!hwt_due_take(shard, timeout, due))
-		return false;
-	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds this
-	 * note sees what the callback before wrote.
-	 */
-	smp_store_release(&shard->engine.current_timeout, timeout);
-	old = hwt_timeout_state(timeout);
 	/*
 	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
-	 * after this change sees the note that is stored above. Barrier state.fire, pairs with
-	 * state.arm and earlier.mb in hwt_arm(), earlier.mb in __hwt_schedule() and earlier.touched
-	 * in hwt_arm_earlier(): the callback sees what was written before the timeout was
-	 * scheduled.
+	 * after this change sees the note that hwt_bh_claim() has stored. Barrier state.fire, pairs
+	 * with state.arm and earlier.mb in hwt_arm(), earlier.mb in __hwt_schedule() and
+	 * earlier.touched in hwt_arm_earlier(): the callback sees what was written before the
+	 * timeout was scheduled.
 	 */
 	do {
 		if (old & HWT_F_PERIODIC) {
@@ -263,11 +256,46 @@ static bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_timeout *timeout, s
 			hwt_link(shard, timeout, hwt_timeout_state(timeout));
 		return false;
 	}
-	hwt_due_count(shard, old, due);
+	hwt_due_count(shard, old);
 	if (old & HWT_F_PERIODIC) {
 		hwt_period_store(shard, timeout, &period);
 		hwt_link(shard, timeout, change.state);
 	}
+	*tick = hwt_state_tick(old);
+	return true;
+}
+
+/*
+ * Note that the callback of a timeout, which was taken off the due list, is executing, and end its
+ * hold, unless it is periodic: then link it again. Store the tick for which it was due. Return
+ * false if it does not fire, because it was cancelled, touched or scheduled again.
+ */
+static __always_inline bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
+					 u64 *tick)
+	__must_hold(&shard->lock)
+{
+	u64 old = hwt_timeout_state(timeout);
+	struct hwt_change change;
+
+	/*
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds this
+	 * note sees what the callback before wrote.
+	 */
+	smp_store_release(&shard->engine.current_timeout, timeout);
+	change = hwt_state_fire_bh(old, shard->buckets.cursor, hwt_touched_tick(shard, timeout), 0);
+	/*
+	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
+	 * after this change sees the note that is stored above. Barrier state.fire, pairs with
+	 * state.arm and earlier.mb in hwt_arm(), earlier.mb in __hwt_schedule() and earlier.touched
+	 * in hwt_arm_earlier(): the callback sees what was written before the timeout was
+	 * scheduled.
+	 */
+	if (unlikely(change.action != HWT_CALL || (old & HWT_F_PERIODIC) ||
+		     !hwt_state_change(timeout, &old, change.state)))
+		return hwt_bh_claim_slow(shard, timeout, tick);
+	hwt_debug_track(timeout, change.state);
+	hwt_due_count(shard, old);
+	*tick = hwt_state_tick(old);
 	return true;
 }
 
@@ -309,32 +337,33 @@ static __always_inline void hwt_bh_call_end(struct hwt_shard *shard, struct hwt_
 
 	hwt_lockdep_end_bh(shard, call);
 	if (unlikely(preempt_count() != call->preempt))
-		hwt_call_unbalanced(call);
+		hwt_call_unbalanced(call->fn, call->preempt);
 	if (unlikely(READ_ONCE(jiffies) != shard->engine.jiffies))
-		took = hwt_call_timed(shard, call);
+		took = hwt_call_timed(shard, call->fn, call->began);
 	spin_lock_irq(&shard->lock);
 	if (unlikely(took > shard->slowest_ns))
 		WRITE_ONCE(shard->slowest_ns, took);
 }
 
 /* Take a timeout off the due list, and fire it if it is still due. Drops the shard's lock. */
-void hwt_bh_fire(struct hwt_shard *shard, struct hwt_timeout *timeout)
+static __always_inline void hwt_bh_fire_one(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
 	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
-	struct hwt_runner *engine = &shard->engine;
 	struct hwt_call call;
 	struct hwt_due due;
+	u64 began;
 
 	hwt_call_copy(&call, timeout);
-	if (!hwt_bh_claim(shard, timeout, &due))
+	if (!hwt_due_take(shard, timeout, &due) || !hwt_bh_claim(shard, timeout, &due.tick))
 		return;
 	hwt_bh_call_begin(shard, expire, &call);
+	/* The clock's offset is changed between callbacks only, by this pass. */
+	began = hwt_call_began(shard, &call, shard->clock_offset);
 	/* The cached time may be before the deadline: do not trace the timeout as early. */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(shard, timeout, expire, due.tick,
-				       max(hwt_call_began(shard, &call, due.offset),
-					   hwt_tick_to_ns(shard, due.tick)));
+				       max(began, hwt_tick_to_ns(shard, due.tick)));
 	expire(timeout);
 	/* The timeout may have been freed: only its address is used. */
 	if (trace_hwt_expire_exit_enabled())
@@ -344,10 +373,28 @@ void hwt_bh_fire(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds the
 	 * note gone sees what the callback wrote.
 	 */
-	smp_store_release(&engine->current_timeout, NULL);
-	hwt_lateness_count(shard, &call, &due);
+	smp_store_release(&shard->engine.current_timeout, NULL);
+	hwt_lateness_count(shard, began, &due);
 	hwt_bh_wake(shard, timeout);
 	hwt_bh_expiry_break(shard);
+}
+
+/*
+ * Take up to @max timeouts off the due list, and fire them. Return the number taken. A softirq that
+ * has spent its time on other work still fires one.
+ */
+unsigned int hwt_bh_fire(struct hwt_shard *shard, unsigned int max)
+	__must_hold(&shard->lock)
+{
+	unsigned int n = 0;
+
+	while (n < max && !list_empty(&shard->buckets.due) && !shard->stopping &&
+	       !hwt_clock_moved(shard) && (!n || !hwt_bh_spent(shard))) {
+		hwt_bh_fire_one(shard, hwt_due_pick(shard, n & 1));
+		if (++n % HWT_STEP == 0)
+			hwt_runner_break(shard, &shard->engine);
+	}
+	return n;
 }
 
 /* Take the first timeout off the due list in a stop. If it is armed, call @fn, and return true. */

@@ -17,14 +17,15 @@
 static inline bool hwt_bh_running(const struct hwt_shard *shard, const struct hwt_timeout *timeout)
 {
 	/*
-	 * Barrier running.rmb, pairs with state.note in hwt_bh_claim(): if the state read before is
-	 * that after the timeout has fired, this finds the note of its callback, or of a later one.
+	 * Barrier running.rmb, pairs with state.note in hwt_bh_claim() and hwt_bh_claim_slow(): if
+	 * the state read before is that after the timeout has fired, this finds the note of its
+	 * callback, or of a later one.
 	 */
 	smp_rmb();
 	/*
-	 * Barrier running.done, pairs with bh.done in hwt_bh_fire(), hwt_bh_claim() and
-	 * hwt_bh_hand_back_one(): a caller that finds the note
-	 * gone sees what the callback wrote.
+	 * Barrier running.done, pairs with bh.done in hwt_bh_fire_one(), hwt_bh_claim(),
+	 * hwt_bh_claim_slow() and hwt_bh_hand_back_one(): a caller that finds the note gone sees
+	 * what the callback wrote.
 	 */
 	return smp_load_acquire(&shard->engine.current_timeout) == timeout;
 }
@@ -37,7 +38,7 @@ static inline bool hwt_bh_spent(const struct hwt_shard *shard)
 
 void hwt_bh_init(struct hwt_shard *shard);
 void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct);
-void hwt_bh_fire(struct hwt_shard *shard, struct hwt_timeout *timeout);
+unsigned int hwt_bh_fire(struct hwt_shard *shard, unsigned int max);
 unsigned int hwt_bh_hand_back(struct hwt_shard *shard, hwt_handback_fn fn, void *arg);
 void hwt_bh_relax(struct hwt_shard *shard);
 void hwt_bh_stop(struct hwt_shard *shard);

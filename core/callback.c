@@ -317,29 +317,30 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 }
 
 /* Report a function that was called in a softirq and has changed the preemption count. */
-void hwt_call_unbalanced(const struct hwt_call *call)
+void hwt_call_unbalanced(const void *fn, int before)
 {
 	pr_err("BUG: callback %ps left its context changed: preempt count %08x, was %08x\n",
-	       call->fn, preempt_count(), call->preempt);
-	preempt_count_set(call->preempt);
+	       fn, preempt_count(), before);
+	preempt_count_set(before);
 }
 
 /*
  * Read the clock after a call in a softirq during which jiffies changed, and report a call that
  * took long. Return its duration, ns. Up to a jiffy of it may belong to calls before.
  */
-u64 hwt_call_timed(struct hwt_shard *shard, struct hwt_call *call)
+u64 hwt_call_timed(struct hwt_shard *shard, const void *fn, u64 began)
 {
+	struct hwt_call call = { .fn = fn, .began = began };
 	struct hwt_runner *engine = &shard->engine;
 	unsigned int slow_us = READ_ONCE(hwt_slow_callback_us);
 	u64 took;
 
 	hwt_runner_read_clock(engine);
-	took = engine->stamp - call->began;
+	took = engine->stamp - began;
 	/* In a softirq, a function does not sleep: all its time is spent on a CPU. */
-	call->cpu_ns = hwt_cpu_time() - took;
+	call.cpu_ns = hwt_cpu_time() - took;
 	if (slow_us && took > slow_us * (u64)NSEC_PER_USEC)
-		hwt_slow_report(shard, engine, call, took);
+		hwt_slow_report(shard, engine, &call, took);
 	return took;
 }
 

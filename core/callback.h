@@ -125,8 +125,8 @@ void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call);
 /* Called without the shard's lock. */
 void hwt_runner_read_clock(struct hwt_runner *runner);
-void hwt_call_unbalanced(const struct hwt_call *call);
-u64 hwt_call_timed(struct hwt_shard *shard, struct hwt_call *call);
+void hwt_call_unbalanced(const void *fn, int before);
+u64 hwt_call_timed(struct hwt_shard *shard, const void *fn, u64 began);
 #ifdef CONFIG_LOCKDEP
 void hwt_lockdep_begin_bh(struct hwt_shard *shard, struct hwt_call *call);
 void hwt_lockdep_end_bh(struct hwt_shard *shard, struct hwt_call *call);

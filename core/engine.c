@@ -475,17 +475,6 @@ void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 
 /* -- Firing -------------------------------------------------------------- */
 
-/*
- * Return true if CLOCK_REALTIME was set since the last hwt_engine_check_clock(). Timeouts in the
- * due list may then not be due any more, so none may fire before the next check.
- */
-bool hwt_clock_moved(struct hwt_shard *shard)
-	__must_hold(&shard->lock)
-{
-	return shard->clock == HWT_CLOCK_REALTIME &&
-	       ktime_to_ns(ktime_mono_to_real(0)) != shard->clock_offset;
-}
-
 /* Return the present tick, to which the cursor may advance. */
 u64 hwt_engine_tick(const struct hwt_shard *shard)
 {
@@ -526,7 +515,8 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	}
 	if (change.action != HWT_CALL)
 		return false;
-	hwt_due_count(shard, old, due);
+	due->tick = hwt_state_tick(old);
+	hwt_due_count(shard, old);
 	if (old & HWT_F_PERIODIC) {
 		hwt_period_read(shard, timeout, !(old & HWT_F_REARM), &period);
 		hwt_period_store(shard, timeout, &period);
@@ -539,6 +529,7 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 	__must_hold(&shard->lock)
 {
 	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
+	s64 offset = shard->clock_offset;
 	struct hwt_call call;
 
 	runner->call = ++shard->calls;
@@ -546,13 +537,13 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 	/* A cached call.began may be before the deadline: do not trace the timeout as early. */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(shard, timeout, hwt_client_fn(timeout, expire), due->tick,
-				       max(hwt_call_began(shard, &call, due->offset),
+				       max(hwt_call_began(shard, &call, offset),
 					   hwt_tick_to_ns(shard, due->tick)));
 	expire(timeout);
 	if (trace_hwt_expire_exit_enabled())
 		trace_hwt_expire_exit(shard, timeout, hwt_client_fn(timeout, expire));
 	hwt_call_end(shard, runner, &call);
-	hwt_lateness_count(shard, &call, due);
+	hwt_lateness_count(shard, hwt_call_began(shard, &call, offset), due);
 }
 
 /* Take a timeout off the due list, and fire it if it is still due. May drop the shard's lock. */
@@ -568,43 +559,11 @@ void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_finish(shard, runner, timeout, true);
 }
 
-/*
- * Return true if the engine must fire no timeout now. @n: 0 before the first one: a softirq that
- * has spent its time on other work still fires one.
- */
-static bool hwt_engine_halted(struct hwt_shard *shard, unsigned int n)
-{
-	if (shard->stopping || hwt_clock_moved(shard))
-		return true;
-	return hwt_is_bh(shard) ? n && hwt_bh_spent(shard) : hwt_frozen(shard);
-}
-
-/*
- * Return the timeout of the due list to fire next: the last one if @last is true and the order of
- * ticks allows it, else the first one. The caller takes timeouts from the two ends in turn: while
- * the callback of one executes, the next one, at the other end, is prefetched.
- */
-static struct hwt_timeout *hwt_engine_pick(struct hwt_shard *shard, bool last)
+/* Return true if the engine must fire no timeout now. */
+static bool hwt_engine_halted(const struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
-	struct list_head *due = &shard->buckets.due;
-	struct hwt_timeout *first_due = list_first_entry(due, struct hwt_timeout, link);
-	struct hwt_timeout *last_due = list_last_entry(due, struct hwt_timeout, link);
-	u64 tick;
-
-	prefetchw(last ? due->next->next : due->prev->prev);
-	/* A mark tells a flush that all timeouts before it are taken: take no mark from the end. */
-	if (!last || hwt_is_mark(last_due))
-		return first_due;
-	/*
-	 * Keep the order of ticks: take the last timeout only if it has the tick of the first one,
-	 * or if it was pushed back beyond the cursor, and so does not fire now.
-	 */
-	tick = hwt_state_tick(hwt_timeout_state(last_due));
-	if (tick <= shard->buckets.cursor &&
-	    tick != hwt_state_tick(hwt_timeout_state(first_due)))
-		return first_due;
-	return last_due;
+	return shard->stopping || hwt_clock_moved(shard) || hwt_frozen(shard);
 }
 
 /* Take up to @max timeouts off the due list, and fire them. Return the number taken. */
@@ -612,15 +571,12 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
 {
 	struct list_head *due = &shard->buckets.due;
-	struct hwt_timeout *timeout;
 	unsigned int n = 0;
 
-	while (n < max && !list_empty(due) && !hwt_engine_halted(shard, n)) {
-		timeout = hwt_engine_pick(shard, n & 1);
-		if (hwt_is_bh(shard))
-			hwt_bh_fire(shard, timeout);
-		else
-			hwt_fire(shard, &shard->engine, timeout);
+	if (hwt_is_bh(shard))
+		return hwt_bh_fire(shard, max);
+	while (n < max && !list_empty(due) && !hwt_engine_halted(shard)) {
+		hwt_fire(shard, &shard->engine, hwt_due_pick(shard, n & 1));
 		/* hwt_fire() keeps the lock if the timeout was cancelled or pushed back. */
 		if (++n % HWT_STEP == 0)
 			hwt_runner_break(shard, &shard->engine);
@@ -776,7 +732,10 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	 */
 	if (!list_empty(&buckets->due))
 		hwt_engine_advance(shard, now);
-	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !hwt_engine_halted(shard, n); n++) {
+	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !hwt_engine_halted(shard); n++) {
+		/* A softirq that has spent its time on other work still fires one timeout. */
+		if (n && hwt_is_bh(shard) && hwt_bh_spent(shard))
+			break;
 		if (n % 2)
 			hwt_lock_break(shard);
 		done = hwt_buckets_advance(buckets, now, HWT_STEP, true);

@@ -6,6 +6,7 @@
 #define _HWT_CORE_ENGINE_H
 
 #include <linux/sched.h>
+#include <linux/timekeeping.h>
 
 #include "core/shard.h"
 #include "core/state.h"
@@ -27,8 +28,8 @@ static inline void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout
 }
 
 /*
- * The caller holds the shard's lock. hwt_engine_tick() and hwt_clock_moved() keep it; the other
- * functions may drop it and take it again.
+ * The caller holds the shard's lock. hwt_engine_tick() keeps it; the other functions may drop it
+ * and take it again.
  */
 void hwt_lock_break(struct hwt_shard *shard);
 void hwt_lock_pause(struct hwt_shard *shard, unsigned long *flags);
@@ -46,7 +47,6 @@ void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 		struct hwt_timeout *timeout, bool notify);
 u64 hwt_engine_tick(const struct hwt_shard *shard);
 bool hwt_engine_advance(struct hwt_shard *shard, u64 tick);
-bool hwt_clock_moved(struct hwt_shard *shard);
 void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);
 
@@ -55,5 +55,16 @@ bool hwt_engine_idle(struct hwt_shard *shard, u64 *tick);
 clockid_t hwt_clock_id(const struct hwt_shard *shard);
 void hwt_engine_pass(struct hwt_shard *shard);
 void hwt_engine_sleep(struct hwt_shard *shard);
+
+/*
+ * Return true if CLOCK_REALTIME was set since the last hwt_engine_check_clock(). Timeouts in the
+ * due list may then not be due any more, so none may fire before the next check.
+ */
+static inline bool hwt_clock_moved(const struct hwt_shard *shard)
+	__must_hold(&shard->lock)
+{
+	return shard->clock == HWT_CLOCK_REALTIME &&
+	       ktime_to_ns(ktime_mono_to_real(0)) != shard->clock_offset;
+}
 
 #endif /* _HWT_CORE_ENGINE_H */

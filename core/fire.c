@@ -56,11 +56,11 @@ void hwt_period_store(struct hwt_shard *shard, struct hwt_timeout *timeout,
  * count it. A time in which the engine could not have served the timeout does not count: the
  * timeout was scheduled after its tick, or the clock was set.
  */
-u64 hwt_lateness_late(struct hwt_shard *shard, u64 began, const struct hwt_due *due)
+u64 hwt_lateness_late(struct hwt_shard *shard, u64 began, u64 tick, bool past)
 {
-	u64 since = max(due->tick * shard->tick_ns, shard->set_since), late;
+	u64 since = max(tick * shard->tick_ns, shard->set_since), late;
 
-	if (due->past)
+	if (past)
 		since = max(since, shard->past_since);
 	late = began > since ? began - since : 0;
 	hwt_count(&shard->late, late >= 2 * shard->tick_ns);

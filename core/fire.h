@@ -6,7 +6,9 @@
 #define _HWT_CORE_FIRE_H
 
 #include <linux/bitops.h>
+#include <linux/list.h>
 #include <linux/minmax.h>
+#include <linux/prefetch.h>
 
 #include "core/callback.h"
 #include "core/clock.h"
@@ -16,13 +18,11 @@
 
 /**
  * struct hwt_due - when a timeout that fires was due
- * @tick:   the tick for which the timeout was armed
- * @offset: the shard's @clock_offset when the timeout was taken off the due list
- * @past:   true if the timeout was scheduled for a tick that had passed
+ * @tick: the tick for which the timeout was armed
+ * @past: true if the timeout was scheduled for a tick that had passed
  */
 struct hwt_due {
 	u64	tick;
-	s64	offset;
 	bool	past;
 };
 
@@ -46,7 +46,7 @@ struct hwt_period {
  * hwt_due_take() - take a timeout off the due list, to fire it
  * @shard:   the shard; its lock is held
  * @timeout: the timeout
- * @due:     filled in, except @tick
+ * @due:     filled in, except @tick, which a state gives that is read later
  *
  * Return: false if it is no timeout, but the mark of a flush (struct hwt_mark).
  */
@@ -54,17 +54,45 @@ static inline bool hwt_due_take(struct hwt_shard *shard, struct hwt_timeout *tim
 				struct hwt_due *due)
 {
 	hwt_buckets_take_due(timeout);
-	due->offset = shard->clock_offset;
-	due->past = timeout->past;
-	if (unlikely(due->past))
+	due->past = false;
+	if (unlikely(timeout->past)) {
+		due->past = true;
 		timeout->past = false;
+	}
 	return likely(!hwt_mark_reached(shard, timeout));
 }
 
-/* Count a timeout that fires, whose state was @old, and store its tick in @due. */
-static inline void hwt_due_count(struct hwt_shard *shard, u64 old, struct hwt_due *due)
+/*
+ * Return the timeout of the due list to fire next: the last one if @last is true and the order of
+ * ticks allows it, else the first one. The caller takes timeouts from the two ends in turn: while
+ * the callback of one executes, the next one, at the other end, is prefetched.
+ */
+static inline struct hwt_timeout *hwt_due_pick(struct hwt_shard *shard, bool last)
+	__must_hold(&shard->lock)
 {
-	due->tick = hwt_state_tick(old);
+	struct list_head *due = &shard->buckets.due;
+	struct hwt_timeout *first_due = list_first_entry(due, struct hwt_timeout, link);
+	struct hwt_timeout *last_due = list_last_entry(due, struct hwt_timeout, link);
+	u64 tick;
+
+	prefetchw(last ? due->next->next : due->prev->prev);
+	/* A mark tells a flush that all timeouts before it are taken: take no mark from the end. */
+	if (!last || hwt_is_mark(last_due))
+		return first_due;
+	/*
+	 * Keep the order of ticks: take the last timeout only if it has the tick of the first one,
+	 * or if it was pushed back beyond the cursor, and so does not fire now.
+	 */
+	tick = hwt_state_tick(hwt_timeout_state(last_due));
+	if (tick <= shard->buckets.cursor &&
+	    tick != hwt_state_tick(hwt_timeout_state(first_due)))
+		return first_due;
+	return last_due;
+}
+
+/* Count a timeout that fires, whose state was @old. */
+static inline void hwt_due_count(struct hwt_shard *shard, u64 old)
+{
 	hwt_count(&shard->expired, 1);
 	if (old & HWT_F_PERIODIC)
 		return;
@@ -118,19 +146,20 @@ static inline u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt
 	return hwt_mono_to_clock(shard, call->began);
 }
 
-u64 hwt_lateness_late(struct hwt_shard *shard, u64 began, const struct hwt_due *due);
+u64 hwt_lateness_late(struct hwt_shard *shard, u64 began, u64 tick, bool past);
 
 /*
  * Count how late a call of ->expire began, as docs/statistics.md defines it. Called under the lock.
+ * @began: the time at which it began, ns on the shard's clock.
  */
-static inline void hwt_lateness_count(struct hwt_shard *shard, const struct hwt_call *call,
+static inline void hwt_lateness_count(struct hwt_shard *shard, u64 began,
 				      const struct hwt_due *due)
 {
-	u64 began = hwt_call_began(shard, call, due->offset), at = due->tick * shard->tick_ns;
+	u64 at = due->tick * shard->tick_ns;
 	u64 late = began > at ? began - at : 0;
 
 	if (unlikely(late >= 2 * shard->tick_ns))
-		late = hwt_lateness_late(shard, began, due);
+		late = hwt_lateness_late(shard, began, due->tick, due->past);
 	hwt_count(&shard->lateness[fls64(late)], 1);
 }
 

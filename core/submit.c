@@ -98,12 +98,6 @@ static bool hwt_pending_get(struct hwt_shard *shard)
 	return true;
 }
 
-void hwt_pending_put(struct hwt_shard *shard)
-{
-	if (unlikely(shard->max_pending))
-		atomic64_dec(&shard->wheel->nr_pending);
-}
-
 /* -- Schedule ------------------------------------------------------------ */
 
 static int hwt_schedule_was(u64 old)

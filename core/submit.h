@@ -10,6 +10,7 @@
 
 #include "core/shard.h"
 #include "core/state.h"
+#include "core/wheel.h"
 
 /*
  * Change a timeout's state from *@old to @new, and return true. If the state is not *@old any more,
@@ -46,8 +47,14 @@ static __always_inline void hwt_untouch(struct hwt_timeout *timeout, u64 ns)
 		;
 }
 
+/* A timeout is not pending any more: count it, if the wheel has a max_pending. */
+static inline void hwt_pending_put(struct hwt_shard *shard)
+{
+	if (unlikely(shard->max_pending))
+		atomic64_dec(&shard->wheel->nr_pending);
+}
+
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was);
 void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old);
-void hwt_pending_put(struct hwt_shard *shard);
 
 #endif /* _HWT_CORE_SUBMIT_H */

@@ -51,16 +51,13 @@ void hwt_wait_for(struct hwt_shard *shard, void *var)
 
 const struct hwt_timeout_ops hwt_mark_ops = { };
 
-/* If an entry that was just removed from its list is a mark, wake the task that waits for it. */
-bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
+/* The part of hwt_mark_reached() for a mark. */
+void __hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
 	struct hwt_mark *mark = container_of(timeout, struct hwt_mark, timeout);
 
-	if (likely(!hwt_is_mark(timeout)))
-		return false;
 	mark->reached = true;
 	mark->call = shard->calls;
 	hwt_wake(shard, timeout);
-	return true;
 }

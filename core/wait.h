@@ -60,6 +60,15 @@ static inline bool hwt_is_mark(const struct hwt_timeout *timeout)
 
 void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktime_t *until);
 void hwt_wait_for(struct hwt_shard *shard, void *var);
-bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout);
+void __hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout);
+
+/* If an entry that was just removed from its list is a mark, wake the task that waits for it. */
+static inline bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
+{
+	if (likely(!hwt_is_mark(timeout)))
+		return false;
+	__hwt_mark_reached(shard, timeout);
+	return true;
+}
 
 #endif /* _HWT_CORE_WAIT_H */

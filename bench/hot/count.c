@@ -192,11 +192,11 @@ int main(int argc, char **argv)
 	engine(NULL);
 	now += 6000 * NSEC_PER_SEC;
 	engine("expire");
-	/* 500 timeouts in each tick. */
-	spread = 2 * NSEC_PER_USEC;
-	each("-", 8, schedule_at, 4000 * NSEC_PER_SEC);
+	/* All in one tick, and on time. */
+	spread = 1;
+	each("-", 13, schedule_at, 4000 * NSEC_PER_SEC);
 	engine(NULL);
-	now += 6000 * NSEC_PER_SEC;
-	engine("expire_together");
+	now = roundup(now + 4000 * NSEC_PER_SEC + count, wheel->first_shard->tick_ns);
+	engine("fire");
 	return 0;
 }

@@ -156,6 +156,7 @@ static struct {
 	{ "hwt_engine_fire" }, { "hwt_engine_sleep" }, { "hwt_engine_wait" },
 	{ "hwt_engine_thread" }, { "hwt_worker_serve" }, { "hwt_buckets_insert" },
 	{ "hwt_buckets_remove" }, { "hwt_buckets_advance" }, { "hwt_hand_back" }, { "hwt_drain" },
+	{ "hwt_bh_fire" }, { "hwt_bh_claim_slow" }, { "hwt_bh_kick" }, { "hwt_delete_locked" },
 };
 
 static unsigned int tt_missing;
