@@ -7,12 +7,12 @@
  * hwt-test: timeout 120
  */
 #include <linux/irq_work.h>
-#include <linux/kprobes.h>
 #include <linux/kref.h>
 #include <linux/slab.h>
 
 #include "hwt_ktest.h"
 #include "hwt_ktest_compat.h"
+#include "hwt_ktest_probe.h"
 
 /* The first wheel runs callbacks on its own thread, the second on workers. */
 static struct hwt_wheel *wheels[2];
@@ -675,14 +675,14 @@ static int calls_probe(struct kprobe *probe, struct pt_regs *regs)
 
 static void __init test_steps(void)
 {
-	struct kprobe probe = { .symbol_name = "hwt_cancel", .pre_handler = calls_probe };
+	struct kprobe probe;
 	struct hwt_group group;
 	struct item *items = items_make(&group, 1000, &item_plain_ops);
 
 	unlocked = IRQ_WORK_INIT_HARD(calls_end);
 	items_schedule(items, 1000, KT_HOUR, 0);
 	walker = current;
-	if (!register_kprobe(&probe)) {
+	if (kt_probe_entry(&probe, "hwt_cancel", calls_probe)) {
 		hwt_group_cancel(&group);
 		unregister_kprobe(&probe);
 		KTEST(most > 1 && most <= 32, "at most %u are cancelled with interrupts off", most);

@@ -5,10 +5,10 @@
  * hwt-test: timeout 120
  */
 #include <linux/cpumask.h>
-#include <linux/kprobes.h>
 #include <linux/slab.h>
 
 #include "hwt_ktest.h"
+#include "hwt_ktest_probe.h"
 
 static struct hwt_wheel *wheel;
 
@@ -385,17 +385,15 @@ static int late_probe(struct kprobe *probe, struct pt_regs *regs)
 static void __init test_debounce_late(void)
 {
 	struct hwt_debounce debounce = { .quiet_ns = 20 * KT_MS, .most_ns = KT_HOUR };
-	struct kprobe at = { .symbol_name = "hwt_schedule_at", .pre_handler = late_probe };
-	struct kprobe pending = {
-		.symbol_name = "hwt_schedule_flags", .pre_handler = late_probe,
-	};
+	struct kprobe at, pending;
 	int first, second;
 
-	if (num_online_cpus() < 2 || register_kprobe(&at)) {
+	if (num_online_cpus() < 2 || !kt_probe_entry(&at, "hwt_schedule_at", late_probe)) {
 		KTEST_SKIP("needs two CPUs and kprobes");
 		return;
 	}
-	KTEST(!register_kprobe(&pending), "a probe in hwt_schedule_flags()");
+	KTEST(kt_probe_entry(&pending, "hwt_schedule_flags", late_probe),
+	      "a probe in hwt_schedule_flags()");
 	/* The wheel's thread must not be on the CPU where the probe spins. */
 	kt_stay_on(cpumask_of(0));
 	kt_init(&late, kt_wheel("late", .cpus = cpumask_of(kt_other_cpu(0))), &kt_ops);

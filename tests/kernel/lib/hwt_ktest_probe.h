@@ -51,7 +51,7 @@ static inline u8 *kt_function_at(const void *at, unsigned int *length)
 /* Return the start of the function @name, and its length; NULL if it cannot be probed. */
 static inline u8 *kt_function(const char *name, unsigned int *length)
 {
-	struct kprobe probe = { .symbol_name = name };
+	struct kprobe probe = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
 	u8 *function;
 
 	*length = 0;
@@ -61,6 +61,24 @@ static inline u8 *kt_function(const char *name, unsigned int *length)
 	function = kt_function_at(probe.addr, length);
 	unregister_kprobe(&probe);
 	return function;
+}
+
+/*
+ * Probe the first instruction of a function that can be probed without ftrace. Arguments are still
+ * in registers there. For a probe at the entry, ftrace would patch a nop in several steps while
+ * other CPUs execute it, and an emulated CPU (QEMU before 8.1) may see a breakpoint that has been
+ * removed, and crash. So no test arms a probe at the entry of a function that other tests call.
+ */
+static inline bool kt_probe_entry(struct kprobe *probe, const char *name,
+				  kprobe_pre_handler_t handler)
+{
+	unsigned int offset, length;
+	u8 *function = kt_function(name, &length);
+
+	for (offset = 0; function && offset < length; offset++)
+		if (kt_probe(probe, function + offset, handler))
+			return true;
+	return false;
 }
 
 #endif /* _HWT_KTEST_PROBE_H */
