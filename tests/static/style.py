@@ -181,7 +181,7 @@ def versions():
             yield f"{file} has another version than {version}"
 
 
-@check
+@check(quick=True)
 def plants():
     """The faults of tests/plants can be planted."""
     code, said = run("tests/plants/plants.py", "--apply")

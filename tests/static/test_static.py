@@ -44,7 +44,7 @@ PLANTS = (
     ("python-abi", "python/hwt/_abi.py", "u64 timeouts pending", "u64 pending timeouts", "hwt_stats_args.pending: .*but in C"),
     ("python-abi", "lib/libhwt.h", "libhwt_modify(struct libhwt *context, uint64_t", "libhwt_modify(struct libhwt *context, int",
      "libhwt_modify: .*but in C"),
-    ("documentation", "samples/first.c", "int main", "int\tmain", "README.md:.*not in samples/first.c"),
+    ("documentation", "samples/first.c", ".user_data = 42", ".user_data = 43", "README.md:.*not in samples/first.c"),
     ("documentation", "README.md", "", "\n    code\n", "a block without a language or a file"),
     ("documentation", "docs/design.md", "", "\n[planted](nowhere.md)\n", "a link to 'nowhere.md'"),
     ("documentation", "docs/limits.md", "", "\n[planted](security.md#nowhere)\n", "a link to 'security.md#nowhere'"),
@@ -70,8 +70,8 @@ PLANTS = (
     ("off-is-free", "core/submit.c", "bool hwt_cancel(struct hwt_timeout *timeout)\n{\n",
      "bool hwt_cancel(struct hwt_timeout *timeout)\n{\n#ifndef SHIM_BARE\n"
      "\tfor (volatile int i = 0; i < 100; i++)\n\t\t;\n#endif\n", "cancel"),
-    ("plants", "tests/plants/torture.faults", "s/ns + wheel->tick_ns - 1)/ns)/", "s/ns + wheel->tick_ns - 2)/ns)/",
-     "a deadline is rounded down"),
+    ("plants", "tests/plants/torture.faults", "s/if (now < shard->buckets.cursor)/", "s/if (now <= shard->buckets.cursor)/",
+     "the wall clock goes back"),
 )
 
 
