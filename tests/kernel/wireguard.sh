@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A client that was not written for hwt: the kernel's own WireGuard, whose timers wireguard.patch
-# moves to hwt. A veth pair joins two network namespaces, a and b, and carries a tunnel.
+# A client that was not written for hwt: the kernel's own WireGuard, which tools/timer_list.cocci
+# converts. A veth pair joins two network namespaces, a and b, and carries a tunnel.
 #
 # hwt-test: only stock debug
 # hwt-test: long
@@ -28,7 +28,7 @@ received() { of b "$key_a" transfer 2; }
 # shaken TIME: both sides had their last handshake after TIME
 shaken() { [ "$(of a "$key_b" latest-handshakes)" -gt "$1" ] && [ "$(of b "$key_a" latest-handshakes)" -gt "$1" ]; }
 
-wheel=$(echo /sys/kernel/debug/hwt/wheels/*-hwt_system)
+wheel=$(echo /sys/kernel/debug/hwt/wheels/*-hwt_system_bh)
 # counter LINE: print a counter of the driver's wheel
 counter() { awk -v line="$1" '$1 == line { print $2 }' "$wheel/stats"; }
 pending_at_least() { [ "$(counter pending)" -ge "$1" ]; }

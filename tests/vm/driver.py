@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Kernel drivers that a patch converts to hwt: built for a guest, packed with their programs.
+"""Kernel drivers that tools/timer_list.cocci converts to hwt: built for a guest, packed with their programs.
 
-The repository has only the patch of each, tests/kernel/NAME.patch.
+What a human decides for one of them is a patch for the converted driver, tests/kernel/NAME.patch.
 """
 
 import re
@@ -13,29 +13,33 @@ import host
 import kernels
 
 SOURCE = "linux-source-6.1"
-PACKAGES = ("patch", "wireguard-tools")
+SCRIPT = host.TOP / "tools/timer_list.cocci"
+PACKAGES = ("patch", "coccinelle", "libpython3.11", "wireguard-tools")
 # The folder in the kernel's source, the kernel option, and the program.
 DRIVERS = {"wireguard": ("drivers/net/wireguard", "CONFIG_WIREGUARD", "/usr/bin/wg")}
 
 
-def patched(name, folder, directory):
-    """Copy a driver's source and patch the copy, unless an up-to-date copy exists."""
+def converted(name, folder, directory):
+    """Copy a driver's source, and convert and patch the copy, unless an up-to-date copy exists."""
     patch = host.TOP / f"tests/kernel/{name}.patch"
     source = kernels.source(SOURCE) / folder
-    applied = directory / "applied"
-    text = f"{source}\n{patch.read_text(encoding='utf-8')}"
-    if applied.exists() and applied.read_text(encoding="utf-8") == text:
+    done = directory / "converted"
+    text = "\n".join([str(source), *(path.read_text(encoding="utf-8") for path in (SCRIPT, patch) if path.exists())])
+    if done.exists() and done.read_text(encoding="utf-8") == text:
         return
     shutil.rmtree(directory, ignore_errors=True)
     shutil.copytree(source, directory)
-    try:
-        host.logged(f"{directory}.log", f"patching {folder}",
-                    ["patch", "-d", directory, "-p1", "--fuzz=0", "-i", patch])
-    except host.Failed as error:
-        raise host.Failed(f"{patch.relative_to(host.TOP)} does not apply to {source}, which has changed. The rejected "
-                          f"parts are in {directory}/*.rej: port them to a copy of that folder, and replace the patch "
-                          "by its differences (diff -U1)") from error
-    applied.write_text(text, encoding="utf-8")
+    host.logged(f"{directory}.log", f"converting {folder}",
+                ["spatch", "--very-quiet", "--sp-file", SCRIPT, "--in-place", *sorted(directory.glob("*.[ch]"))])
+    if patch.exists():
+        try:
+            host.logged(f"{directory}.log", f"patching {folder}",
+                        ["patch", "-d", directory, "-p1", "--fuzz=0", "-i", patch])
+        except host.Failed as error:
+            raise host.Failed(f"{patch.relative_to(host.TOP)} does not apply to {folder} of {SOURCE}, converted. The "
+                              f"rejected parts are in {directory}/*.rej: port them to the converted folder, and "
+                              "replace the patch by its differences (diff -U1)") from error
+    done.write_text(text, encoding="utf-8")
 
 
 def module(kernel, name, tree):
@@ -44,7 +48,7 @@ def module(kernel, name, tree):
     apt.install(*PACKAGES)
     directory = tree.with_name(f"{tree.name}-{name}")
     with build.locked(directory.with_name(f"{directory.name}.lock")):
-        patched(name, folder, directory)
+        converted(name, folder, directory)
         host.logged(f"{directory}.log", f"building {name} with hwt for kernel {kernel.name}",
                     ["make", "-C", kernel.kdir, f"M={directory}", f"{option}=m",
                      f"KBUILD_EXTRA_SYMBOLS={tree}/Module.symvers", f"KCFLAGS=-I{host.TOP}",
