@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The buckets of a wheel, after Varghese and Lauck (1987), schemes 6 and 7; see docs/design.md
  *
@@ -9,15 +9,9 @@
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
-#include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
-#include <linux/mm.h>
-#include <linux/numa.h>
-#include <linux/overflow.h>
 #include <linux/prefetch.h>
-#include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include "core/buckets.h"
 
@@ -469,17 +463,6 @@ void hwt_buckets_for_each(struct hwt_buckets *buckets,
 		hwt_list_for_each(&buckets->bucket[i].list, fn, arg);
 }
 
-/*
- * Allocate an array. For a large array, kvmalloc_node() would try hard to get contiguous pages if
- * @gfp has __GFP_RETRY_MAYFAIL. So use __vmalloc_array(), which takes no @node, if none is given.
- */
-static void *hwt_buckets_alloc(size_t n, size_t size, gfp_t gfp, int node)
-{
-	if (node == NUMA_NO_NODE && n * size > PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
-		return __vmalloc_array(n, size, gfp);
-	return kvmalloc_node(array_size(n, size), gfp, node);
-}
-
 /* Set the layout of the levels. Each level's part of the bitmap begins at a word boundary. */
 static void hwt_levels_init(struct hwt_buckets *buckets, unsigned int bits, unsigned int levels)
 {
@@ -488,31 +471,51 @@ static void hwt_levels_init(struct hwt_buckets *buckets, unsigned int bits, unsi
 	buckets->levels = levels;
 	buckets->size = 0;
 	for (n = 0; n < levels; n++) {
-		buckets->level[n] = (struct hwt_level) {
-			.shift = shift, .mask = (1U << bits) - 1, .first = buckets->size,
-		};
+		buckets->level[n].shift = shift;
+		buckets->level[n].mask = (1U << bits) - 1;
+		buckets->level[n].first = buckets->size;
 		buckets->size += max_t(u32, 1U << bits, BITS_PER_LONG);
 		shift += bits;
 		bits = min(bits, HWT_HIGHER_BITS);
 	}
 }
 
+/* Return the number of words of the top level's part of @occupied, and of @soonest. */
+static unsigned int hwt_top_words(struct hwt_buckets *buckets)
+{
+	return hwt_top_level(buckets)->mask / BITS_PER_LONG + 1;
+}
+
+/**
+ * hwt_buckets_size() - the size of the memory that buckets need
+ * @bits:   log2 of the number of buckets of level 0, 1 to HWT_BITS_MAX. Each higher level has the
+ *          same number of buckets, but at most 1 << HWT_HIGHER_BITS
+ * @levels: number of levels, 1 to HWT_LEVELS_MAX
+ *
+ * Return: bytes, for hwt_buckets_init().
+ */
+size_t hwt_buckets_size(unsigned int bits, unsigned int levels)
+{
+	struct hwt_buckets buckets;
+
+	hwt_levels_init(&buckets, bits, levels);
+	return buckets.size * sizeof(*buckets.bucket) +
+	       hwt_top_words(&buckets) * sizeof(*buckets.soonest) +
+	       buckets.size / BITS_PER_LONG * sizeof(*buckets.occupied);
+}
+
 /**
  * hwt_buckets_init() - create empty buckets
  * @buckets: the structure to initialise
- * @bits:    log2 of the number of buckets of level 0, 1 to HWT_BITS_MAX. Each higher level has the
- *           same number of buckets, but at most 1 << HWT_HIGHER_BITS
- * @levels:  number of levels, 1 to HWT_LEVELS_MAX
+ * @bits:    the arguments of hwt_buckets_size()
+ * @levels:  likewise
  * @now:     the tick at which the cursor begins
- * @gfp:     flags for the allocations
- * @node:    NUMA node of the memory, or NUMA_NO_NODE for any
- *
- * Return: 0 or -ENOMEM.
+ * @memory:  of hwt_buckets_size() bytes, aligned for a u64. Its address is @bucket of @buckets.
  */
-int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
-		     unsigned int levels, u64 now, gfp_t gfp, int node)
+void hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits, unsigned int levels, u64 now,
+		      void *memory)
 {
-	size_t i;
+	unsigned int i;
 
 	hwt_levels_init(buckets, bits, levels);
 	buckets->cursor = now;
@@ -521,32 +524,12 @@ int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
 	INIT_LIST_HEAD(&buckets->due);
 	INIT_LIST_HEAD(&buckets->never);
 	INIT_LIST_HEAD(&buckets->moving);
-
-	buckets->bucket = hwt_buckets_alloc(buckets->size, sizeof(*buckets->bucket), gfp, node);
+	buckets->bucket = (struct hwt_bucket *)memory;
 	buckets->top = buckets->bucket + hwt_top_level(buckets)->first;
-	buckets->occupied = kcalloc_node(buckets->size / BITS_PER_LONG,
-					 sizeof(*buckets->occupied), gfp, node);
-	buckets->soonest = kcalloc_node(hwt_top_level(buckets)->mask / BITS_PER_LONG + 1,
-					sizeof(*buckets->soonest), gfp, node);
-	if (!buckets->bucket || !buckets->occupied || !buckets->soonest) {
-		hwt_buckets_destroy(buckets);
-		return -ENOMEM;
-	}
+	buckets->soonest = (u64 *)(buckets->bucket + buckets->size);
+	buckets->occupied = (unsigned long *)(buckets->soonest + hwt_top_words(buckets));
 	for (i = 0; i < buckets->size; i++)
 		INIT_LIST_HEAD(&buckets->bucket[i].list);
-	return 0;
-}
-
-/**
- * hwt_buckets_destroy() - free the buckets
- * @buckets: the buckets, which have no timeout
- */
-void hwt_buckets_destroy(struct hwt_buckets *buckets)
-{
-	kvfree(buckets->bucket);
-	kfree(buckets->occupied);
-	kfree(buckets->soonest);
-	buckets->bucket = NULL;
-	buckets->occupied = NULL;
-	buckets->soonest = NULL;
+	for (i = 0; i < buckets->size / BITS_PER_LONG; i++)
+		buckets->occupied[i] = 0;
 }

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The buckets of a wheel: a data structure without a lock, a clock or a thread. The callers, which
- * are the core and tests in user space, serialize all calls on the same buckets. The core does so
- * by the shard's lock.
+ * The buckets of a wheel: a data structure without a lock, a clock, a thread or memory of its own.
+ * The callers, which are the core, and in user space libhwt and tests, serialize all calls on the
+ * same buckets. The core does so by the shard's lock.
  *
  * The buckets read the tick of a timeout from its state whenever they need it, and keep no copy. So
  * the caller may raise the tick of a timeout in a bucket at any time ("push back"): when the cursor
@@ -125,9 +125,9 @@ static inline void hwt_buckets_take_due(struct hwt_timeout *timeout)
 	timeout->link.next = NULL;
 }
 
-int hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits,
-		     unsigned int levels, u64 now, gfp_t gfp, int node);
-void hwt_buckets_destroy(struct hwt_buckets *buckets);
+size_t hwt_buckets_size(unsigned int bits, unsigned int levels);
+void hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits, unsigned int levels, u64 now,
+		      void *memory);
 
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout);
 void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout);

@@ -8,8 +8,11 @@
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/numa.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "core/bh.h"
 #include "core/clock.h"
@@ -24,7 +27,7 @@ void hwt_shard_free(struct hwt_shard *shard)
 	free_percpu(shard->inbox);
 	kfree(shard->active);
 	free_cpumask_var(shard->affinity);
-	hwt_buckets_destroy(&shard->buckets);
+	kvfree(shard->buckets.bucket);
 #ifdef CONFIG_LOCKDEP
 	lockdep_unregister_key(&shard->lockdep_key);
 #endif
@@ -69,6 +72,28 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	init_completion(&shard->exited);
 }
 
+/*
+ * Create the buckets. For large memory, kvmalloc_node() would try hard to get contiguous pages if
+ * @gfp has __GFP_RETRY_MAYFAIL. So use __vmalloc(), which takes no @node, if none is given.
+ */
+static int hwt_shard_alloc_buckets(struct hwt_shard *shard, const struct hwt_wheel_params *params,
+				   gfp_t gfp, int node)
+{
+	unsigned int bits = ilog2(params->ticks_per_wheel);
+	size_t size = hwt_buckets_size(bits, params->levels);
+	void *memory;
+
+	if (node == NUMA_NO_NODE && size > PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+		memory = __vmalloc(size, gfp);
+	else
+		memory = kvmalloc_node(size, gfp, node);
+	if (!memory)
+		return -ENOMEM;
+	hwt_buckets_init(&shard->buckets, bits, params->levels,
+			 hwt_ns_to_tick(shard, hwt_clock_now(shard)), memory);
+	return 0;
+}
+
 struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args)
 {
 	const struct hwt_wheel_params *params = args->params;
@@ -89,9 +114,7 @@ struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args)
 	for_each_possible_cpu(cpu)
 		INIT_LIST_HEAD(&per_cpu_ptr(shard->inbox, cpu)->intake);
 	hwt_shard_place(shard, args->map, params->cpus);
-	ret = hwt_buckets_init(&shard->buckets, ilog2(params->ticks_per_wheel),
-			       params->levels,
-			       hwt_ns_to_tick(shard, hwt_clock_now(shard)), gfp, args->node);
+	ret = hwt_shard_alloc_buckets(shard, params, gfp, args->node);
 	if (ret)
 		goto err_free;
 	if (hwt_is_bh(shard)) {

@@ -9,17 +9,17 @@
 struct hwt_shard *base_create(u64 now_ns)
 {
 	struct hwt_shard *base = shim_alloc(sizeof(*base));
+	unsigned int bits = ilog2(hwt_ticks_per_wheel);
 
 	hwt_tick_setup(base, NSEC_PER_MSEC);
-	if (hwt_buckets_init(&base->buckets, ilog2(hwt_ticks_per_wheel), hwt_levels,
-			     hwt_ns_to_tick(base, now_ns), GFP_KERNEL, NUMA_NO_NODE))
-		exit(1);
+	hwt_buckets_init(&base->buckets, bits, hwt_levels, hwt_ns_to_tick(base, now_ns),
+			 shim_alloc(hwt_buckets_size(bits, hwt_levels)));
 	return base;
 }
 
 void base_destroy(struct hwt_shard *base)
 {
-	hwt_buckets_destroy(&base->buckets);
+	kvfree(base->buckets.bucket);
 	kfree(base);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tests of the wheel that random.c does not have: extreme ticks, failed allocations, and the cost
- * of operations. A test function with an argument is run for 1 to 6 levels.
+ * Tests of the wheel that random.c does not have: extreme ticks, and the cost of
+ * operations. A test function with an argument is run for 1 to 6 levels.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,13 +28,14 @@ static struct hwt_timeout timeouts[MANY];
 static void begin(unsigned int bits, unsigned int levels, u64 now)
 {
 	memset(timeouts, 0, sizeof(timeouts));
-	CHECK(!hwt_buckets_init(&wheel, bits, levels, now, GFP_KERNEL, NUMA_NO_NODE));
+	hwt_buckets_init(&wheel, bits, levels, now,
+			 kvmalloc(hwt_buckets_size(bits, levels), GFP_KERNEL));
 }
 
 static void end(void)
 {
 	CHECK(hwt_buckets_flush(&wheel, ENOUGH));
-	hwt_buckets_destroy(&wheel);
+	kvfree(wheel.bucket);
 	CHECK(!shim_allocated);
 }
 
@@ -148,27 +149,6 @@ static void shapes(void)
 			end();
 		}
 	}
-}
-
-static void no_memory(void)
-{
-	unsigned int fail, tried = 0;
-	int err;
-
-	for (fail = 1; ; fail++) {
-		shim_fail_at = fail;
-		err = hwt_buckets_init(&wheel, 4, 3, 0, GFP_KERNEL, NUMA_NO_NODE);
-		if (shim_fail_at)
-			break;
-		tried++;
-		CHECK(err == -ENOMEM);
-		CHECK(!shim_allocated);
-	}
-	shim_fail_at = 0;
-	CHECK(tried == 3);
-	CHECK(!err);
-	hwt_buckets_destroy(&wheel);
-	CHECK(!shim_allocated);
 }
 
 /* A cascade from the top level costs one step for each level. */
@@ -415,7 +395,6 @@ static void sizes(void)
 static const struct tap_test tests[] = {
 	{ "slack: extremes", .once = relax_extremes },
 	{ "shape: levels of all sizes", .once = shapes },
-	{ "shape: -ENOMEM, nothing leaked", .once = no_memory },
 	{ "the number of occupied buckets", .once = occupied },
 	{ "skip", .once = skips },
 	{ "a far timeout costs one step for each level", .once = far_in_few_looks },

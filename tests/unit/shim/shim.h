@@ -741,7 +741,8 @@ void shim_free(const void *block);
 #define kmalloc_array_node(n, size, gfp, node)	((void)(node), kmalloc_array(n, size, gfp))
 #define kfree(block)		shim_free(block)
 #define kvmalloc_node(size, gfp, node)	((void)(gfp), (void)(node), shim_alloc_filled(size, 0x6b))
-#define __vmalloc_array(n, size, gfp)	kmalloc_array(n, size, gfp)
+#define kvmalloc(size, gfp)	kvmalloc_node(size, gfp, NUMA_NO_NODE)
+#define __vmalloc(size, gfp)	kvmalloc(size, gfp)
 #define kvfree(block)		shim_free(block)
 
 #endif /* _SHIM_H */
