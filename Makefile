@@ -57,6 +57,11 @@ install-tools:
 lib:
 	$(MAKE) -C lib O=$(OUT)/lib
 
+# The timers of libhwt, as two files for programs that depend on no library.
+vendor:
+	lib/vendor.sh $(or $(DIR),$(OUT)/vendor)
+	@echo '$(or $(DIR),$(OUT)/vendor): hwt_timers.c, hwt_timers.h'
+
 install-lib:
 	$(MAKE) -C lib O=$(OUT)/lib install
 
@@ -145,7 +150,8 @@ help:
 	@echo 'make install-man  install the manual pages to MANDIR=$(MANDIR)'
 	@echo 'make tools        build hwtctl, the command line of /dev/hwt'
 	@echo 'make install-tools  ... install it, its completions and a udev rule (PREFIX, DESTDIR)'
-	@echo 'make lib          build libhwt, the C library for /dev/hwt'
+	@echo 'make lib          build libhwt, the C library'
+	@echo 'make vendor       write its timers as two files, hwt_timers.[ch], for any program [DIR=...]'
 	@echo 'make install-lib  ... install it and its manual pages (PREFIX, DESTDIR)'
 	@echo 'make deb          build Debian packages in build/deb'
 	@echo 'make clean        remove what was built'
@@ -171,6 +177,6 @@ help:
 	@echo
 	@echo 'See tests/README.md for more.'
 
-.PHONY: python all modules deb install tools install-tools man install-man lib install-lib clean clean-cache kdir setup run shell help fuzz soak \
+.PHONY: python all modules deb install tools install-tools man install-man lib vendor install-lib clean clean-cache kdir setup run shell help fuzz soak \
 	bench bench-quick bench-scale times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
 	check-convert check-packages check-year check-shell check-harness check-guest check-matrix check-coverage

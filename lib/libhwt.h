@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * libhwt - many coarse timeouts, by /dev/hwt
+ * libhwt - many coarse timeouts, by /dev/hwt; libhwt_timers.h has those in the process
  *
  * A context (struct libhwt) is any number of timeouts on one file descriptor:
  *
@@ -69,6 +69,7 @@
 #include <stdint.h>
 
 #include "hwt_uapi.h"
+#include "libhwt_timers.h"
 
 #ifdef __cplusplus
 extern "C" {

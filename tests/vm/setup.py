@@ -30,8 +30,8 @@ STATIC = (SOURCE, "perl", "sparse", "shellcheck", "pyflakes3")
 # All static checks: other readers of C, type hints, manual pages, figures, planted faults, instructions, shells.
 STATIC_ALL = ("cppcheck", "clang-14", "clang-tidy", "man-db", "graphviz", "fonts-dejavu-core",
               "mypy", "patch", "valgrind", "fish", "zsh")
-# All unit tests: 32 bits, clang, C++, a program that uses pkg-config.
-UNIT_ALL = (SOURCE, "gcc", "libc6-dev", "make", "gcc-multilib", "clang-14", "g++", "pkgconf")
+# All unit tests: 32 bits, clang, C++, another C library, a program that uses pkg-config.
+UNIT_ALL = (SOURCE, "gcc", "libc6-dev", "make", "gcc-multilib", "clang-14", "g++", "musl-tools", "pkgconf")
 VERIFY = (SOURCE, "gcc", "libc6-dev", "make", "spin")
 # To build Debian packages and to look at them.
 DEB = ("build-essential", "dpkg-dev", "debhelper", "dh-dkms", "lintian")

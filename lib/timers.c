@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Timers in a process, on the buckets of core/buckets.c
+ *
+ * A timer is linked for the first multiple of the granularity that is not before its deadline. A
+ * call that sets it to a later deadline, or disarms it, only stores that. So when the cursor
+ * reaches the time for which it was linked, its deadline decides: it is due, or is linked again, or
+ * is let go.
+ */
+#include "port.h"
+#include "core/buckets.h"
+
+/* Four levels of 256 buckets: 52 days; later deadlines take rounds. */
+#define SET_BITS	8
+#define SET_LEVELS	4
+#define NSEC_PER_MSEC	UINT64_C(1000000)
+#define NSEC_PER_SEC	UINT64_C(1000000000)
+#define GRANULARITY_MAX	(UINT64_C(1) << 40)
+/* The latest time for which a timer is linked. Later ones are never reached. */
+#define LINKED_MAX	((HWT_TICK_NEVER - 1) << LIBHWT_TICK_SHIFT)
+
+/**
+ * struct set - what a struct libhwt_timers is the begin of
+ * @head:    what the inline functions need
+ * @buckets: the timers
+ * @ready:   in a run, timers of one tick that are due, in order; else empty
+ * @later:   in a run, timers that were set by its callbacks, and wait for the next run; else empty
+ * @count:   number of timers linked
+ * @limit:   in a run, the @order of a timer that was not set before it
+ * @mask:    the granularity, less 1
+ * @max_run: maximum number of callbacks of a run
+ * @clock:   the clock
+ * @running: true in a run
+ * @fd:      the descriptor of libhwt_timers_fd(), or -1
+ * @fd_ns:   the time for which @fd is armed; LIBHWT_NEVER: it is not
+ * @owner:   the thread that uses the set
+ */
+struct set {
+	struct libhwt_timers	head;
+	struct hwt_buckets	buckets;
+	struct list_head	ready;
+	struct list_head	later;
+	size_t			count;
+	u64			limit;
+	u64			mask;
+	unsigned int		max_run;
+	clockid_t		clock;
+	bool			running;
+	int			fd;
+	u64			fd_ns;
+#ifdef LIBHWT_DEBUG
+	pthread_t		owner;
+#endif
+};
+
+static struct set *set_of(struct libhwt_timers *timers)
+{
+	struct set *set = container_of(timers, struct set, head);
+
+#ifdef LIBHWT_DEBUG
+	if (!pthread_equal(set->owner, pthread_self())) {
+		fprintf(stderr, "libhwt: a set of timers is used by another thread\n");
+		abort();
+	}
+#endif
+	return set;
+}
+
+static struct libhwt_timer *timer_at(struct list_head *node)
+{
+	return list_entry(node, struct libhwt_timer, link);
+}
+
+/* -- Time ------------------------------------------------------------------ */
+
+static u64 set_clock(const struct set *set)
+{
+	struct timespec now;
+
+	clock_gettime(set->clock, &now);
+	return (u64)now.tv_sec * NSEC_PER_SEC + (u64)now.tv_nsec;
+}
+
+/*
+ * Return the set's time. With a descriptor, the set does not learn when a turn ends, so its time is
+ * that of the clock, except in a run.
+ */
+static u64 set_now(struct set *set)
+{
+	u64 now = set->head.now;
+
+	if (now != LIBHWT_STALE)
+		return now;
+	now = set_clock(set);
+	if (set->fd < 0)
+		set->head.now = now;
+	return now;
+}
+
+static u64 time_add(u64 time, u64 more)
+{
+	return more < LIBHWT_NEVER - time ? time + more : LIBHWT_NEVER;
+}
+
+/* Return the time for which a timer of a deadline is linked. */
+static u64 set_round(const struct set *set, u64 deadline)
+{
+	return deadline < LINKED_MAX - set->mask ? (deadline + set->mask) & ~set->mask : LINKED_MAX;
+}
+
+/* -- The descriptor ---------------------------------------------------------- */
+
+#ifdef __linux__
+/* Arm the descriptor for the next tick with a timer, or for @ns if that is earlier. */
+static void set_fd_arm(struct set *set, u64 ns)
+{
+	struct itimerspec at;
+
+	if (set->fd < 0 || ns == set->fd_ns)
+		return;
+	set->fd_ns = ns;
+	memset(&at, 0, sizeof(at));
+	if (ns != LIBHWT_NEVER) {
+		/* 0 would disarm it. */
+		at.it_value.tv_sec = (time_t)(ns / NSEC_PER_SEC);
+		at.it_value.tv_nsec = ns ? (long)(ns % NSEC_PER_SEC) : 1;
+	}
+	timerfd_settime(set->fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL);
+}
+
+/* After a run: what was due has been read, and the next timer may be another one. */
+static void set_fd_rearm(struct set *set, u64 next)
+{
+	u64 expired;
+
+	if (set->fd < 0)
+		return;
+	/* Fails if the timer has not expired (EAGAIN), or if the clock was set (ECANCELED). */
+	if (read(set->fd, &expired, sizeof(expired)) > 0 || errno == ECANCELED)
+		set->fd_ns = LIBHWT_NEVER;
+	set_fd_arm(set, next);
+	set->head.now = LIBHWT_STALE;
+}
+
+int libhwt_timers_fd(struct libhwt_timers *timers)
+{
+	struct set *set = set_of(timers);
+
+	if (set->fd >= 0)
+		return set->fd;
+	set->fd = timerfd_create(set->clock, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (set->fd < 0)
+		return -errno;
+	if (!set->running)
+		set_fd_rearm(set, libhwt_timers_next(timers));
+	return set->fd;
+}
+
+static void set_fd_close(struct set *set)
+{
+	if (set->fd >= 0)
+		close(set->fd);
+}
+#else
+static void set_fd_arm(struct set *set, u64 ns)
+{
+	(void)set;
+	(void)ns;
+}
+
+static void set_fd_rearm(struct set *set, u64 next)
+{
+	(void)set;
+	(void)next;
+}
+
+int libhwt_timers_fd(struct libhwt_timers *timers)
+{
+	(void)timers;
+	return -ENOTSUP;
+}
+
+static void set_fd_close(struct set *set)
+{
+	(void)set;
+}
+#endif
+
+/* -- Timers ------------------------------------------------------------------ */
+
+/* Put a timer that is in no list into the buckets. */
+static void set_insert(struct set *set, struct libhwt_timer *timer, u64 deadline)
+{
+	timer->linked = set_round(set, deadline);
+	hwt_buckets_insert(&set->buckets, timer);
+	/* A run arms the descriptor at its end. */
+	if (set->fd >= 0 && !set->running && timer->linked < set->fd_ns)
+		set_fd_arm(set, timer->linked);
+}
+
+/* Put a timer into the buckets for a deadline, or move it there. The caller stores the deadline. */
+static void set_link(struct set *set, struct libhwt_timer *timer, u64 deadline)
+{
+	timer->order = set->head.order;
+	set->head.order += LIBHWT_ORDER;
+	if (hwt_linked(timer)) {
+		/* Leave it where it is if that is not too late. */
+		if (timer->linked <= set_round(set, deadline))
+			return;
+		hwt_buckets_remove(&set->buckets, timer);
+		set->count--;
+	}
+	set->count++;
+	set_insert(set, timer, deadline);
+}
+
+/* Take a timer that is in no list any more off the account of the set. */
+static void set_let_go(struct set *set, struct libhwt_timer *timer)
+{
+	timer->linked = LIBHWT_NEVER;
+	set->count--;
+}
+
+void libhwt_timer_link(struct libhwt_timers *timers, struct libhwt_timer *timer,
+		       uint64_t deadline_ns)
+{
+	set_link(set_of(timers), timer, deadline_ns);
+	timer->deadline = deadline_ns;
+}
+
+void libhwt_timer_set_slow(struct libhwt_timers *timers, struct libhwt_timer *timer,
+			   uint64_t delay_ns)
+{
+	libhwt_timer_set_at(timers, timer, time_add(set_now(set_of(timers)), delay_ns));
+}
+
+void libhwt_timer_set_slack(struct libhwt_timers *timers, struct libhwt_timer *timer,
+			    uint64_t delay_ns, uint64_t slack_ns)
+{
+	u64 first = time_add(set_now(set_of(timers)), delay_ns);
+	u64 tick = (first >> LIBHWT_TICK_SHIFT) + ((first & (LIBHWT_TICK - 1)) != 0);
+	u64 last = time_add(first, slack_ns) >> LIBHWT_TICK_SHIFT;
+
+	if (last > tick && last < HWT_TICK_NEVER)
+		first = max(first, hwt_tick_relax(tick, last - tick) << LIBHWT_TICK_SHIFT);
+	libhwt_timer_set_at(timers, timer, first);
+}
+
+void libhwt_timer_every(struct libhwt_timers *timers, struct libhwt_periodic *periodic,
+			uint64_t first_ns, uint64_t period_ns)
+{
+	periodic->period_ns = max(period_ns, 1);
+	periodic->overruns = 0;
+	set_link(set_of(timers), &periodic->timer, first_ns);
+	periodic->timer.deadline = first_ns;
+	periodic->timer.order |= LIBHWT_PERIODIC;
+}
+
+void libhwt_timer_watch(struct libhwt_timers *timers, struct libhwt_timer *timer,
+			const uint64_t *word)
+{
+	set_link(set_of(timers), timer, *(const volatile u64 *)word);
+	timer->deadline = (uintptr_t)word;
+	timer->order |= LIBHWT_WATCHED;
+}
+
+void libhwt_timer_stop(struct libhwt_timers *timers, struct libhwt_timer *timer)
+{
+	struct set *set = set_of(timers);
+
+	if (!hwt_linked(timer))
+		return;
+	hwt_buckets_remove(&set->buckets, timer);
+	set_let_go(set, timer);
+}
+
+uint64_t libhwt_timer_remaining(struct libhwt_timers *timers, const struct libhwt_timer *timer)
+{
+	u64 deadline = libhwt_timer_deadline(timer), now = set_now(set_of(timers));
+
+	if (deadline == LIBHWT_NEVER)
+		return LIBHWT_NEVER;
+	return deadline > now ? deadline - now : 0;
+}
+
+/* -- Runs -------------------------------------------------------------------- */
+
+/*
+ * Decide about a timer that was taken out of its list, at the tick of the cursor. Return true if it
+ * is due now; else it is let go, linked again, or waits for the next run.
+ */
+static bool set_due(struct set *set, struct libhwt_timer *timer, u64 *deadline)
+{
+	*deadline = libhwt_timer_deadline(timer);
+	if (*deadline == LIBHWT_NEVER) {
+		set_let_go(set, timer);
+		return false;
+	}
+	if (set_round(set, *deadline) >> LIBHWT_TICK_SHIFT > set->buckets.cursor) {
+		set_insert(set, timer, *deadline);
+		return false;
+	}
+	if (timer->order >= set->limit) {
+		list_add_tail(&timer->link, &set->later);
+		return false;
+	}
+	return true;
+}
+
+/* Return true if a timer is to fire before another, or has the same deadline and was set before. */
+static bool timer_before(const struct list_head *a, const struct list_head *b)
+{
+	const struct libhwt_timer *one = list_entry(a, const struct libhwt_timer, link);
+	const struct libhwt_timer *two = list_entry(b, const struct libhwt_timer, link);
+	u64 first = libhwt_timer_deadline(one), second = libhwt_timer_deadline(two);
+
+	return first < second || (first == second && one->order < two->order);
+}
+
+/* Merge two sorted chains, linked by @next and ended by NULL. */
+static struct list_head *chain_merge(struct list_head *a, struct list_head *b)
+{
+	struct list_head *first = NULL, **end = &first;
+
+	while (a && b) {
+		struct list_head **from = timer_before(b, a) ? &b : &a;
+
+		*end = *from;
+		end = &(*from)->next;
+		*from = (*from)->next;
+	}
+	*end = a ? a : b;
+	return first;
+}
+
+/*
+ * Sort @ready, bottom up: chain[n] has 2^n timers, or none. The deadline of a watched timer may
+ * change meanwhile, which makes the order wrong, but the list complete.
+ */
+static void ready_sort(struct list_head *ready)
+{
+	struct list_head *chain[8 * sizeof(size_t)], *node = ready->next, *next, *sorted = NULL;
+	unsigned int n, top = 0;
+
+	ready->prev->next = NULL;
+	for (; node; node = next) {
+		next = node->next;
+		node->next = NULL;
+		for (n = 0; n < top && chain[n]; n++) {
+			node = chain_merge(chain[n], node);
+			chain[n] = NULL;
+		}
+		if (n == top)
+			top++;
+		chain[n] = node;
+	}
+	for (n = 0; n < top; n++)
+		sorted = chain_merge(chain[n], sorted);
+	INIT_LIST_HEAD(ready);
+	for (; sorted; sorted = next) {
+		next = sorted->next;
+		list_add_tail(sorted, ready);
+	}
+}
+
+/* Move the timers of the due list that are due to @ready, in order. */
+static void set_gather(struct set *set)
+{
+	struct list_head *due = &set->buckets.due;
+	bool sorted = true;
+	u64 deadline, last = 0, order = 0;
+
+	while (!list_empty(due)) {
+		struct libhwt_timer *timer = timer_at(due->next);
+
+		prefetchw(due->next->next);
+		hwt_buckets_take_due(timer);
+		if (!set_due(set, timer, &deadline))
+			continue;
+		if (deadline < last || (deadline == last && timer->order < order))
+			sorted = false;
+		last = deadline;
+		order = timer->order;
+		list_add_tail(&timer->link, &set->ready);
+	}
+	if (!sorted)
+		ready_sort(&set->ready);
+}
+
+/* Before the callback of a timer, which may free it: end its time in the set, or begin a period. */
+static void set_begin(struct set *set, struct libhwt_timer *timer, u64 now)
+{
+	struct libhwt_periodic *periodic = container_of(timer, struct libhwt_periodic, timer);
+
+	if (!(timer->order & LIBHWT_PERIODIC)) {
+		set_let_go(set, timer);
+		return;
+	}
+	periodic->overruns = (now - timer->deadline) / periodic->period_ns;
+	timer->deadline = time_add(timer->deadline + periodic->overruns * periodic->period_ns,
+				   periodic->period_ns);
+	timer->order = set->head.order | LIBHWT_PERIODIC;
+	set->head.order += LIBHWT_ORDER;
+	set_insert(set, timer, timer->deadline);
+}
+
+/* Call back the timers of @ready, up to @max. Return their number. */
+static unsigned int set_fire(struct set *set, u64 now, unsigned int max)
+{
+	struct list_head *ready = &set->ready;
+	unsigned int n = 0;
+	u64 deadline;
+
+	while (n < max && !list_empty(ready)) {
+		struct libhwt_timer *timer = timer_at(ready->next);
+
+		prefetchw(ready->next->next);
+		hwt_buckets_take_due(timer);
+		if (!set_due(set, timer, &deadline))
+			continue;
+		set_begin(set, timer, now);
+		n++;
+		timer->fn(timer);
+	}
+	return n;
+}
+
+unsigned int libhwt_timers_run_at(struct libhwt_timers *timers, uint64_t now_ns)
+{
+	struct set *set = set_of(timers);
+	struct hwt_buckets *buckets = &set->buckets;
+	u64 tick = now_ns >> LIBHWT_TICK_SHIFT;
+	unsigned int n = 0;
+
+	if (set->running)
+		return 0;
+	set->running = true;
+	set->head.now = now_ns;
+	set->limit = set->head.order;
+	if (tick < buckets->cursor)
+		hwt_buckets_rebase(buckets, tick);
+	do {
+		while (!hwt_buckets_advance(buckets, tick, UINT_MAX, true))
+			;
+		set_gather(set);
+		n += set_fire(set, now_ns, set->max_run - n);
+	} while (n < set->max_run && (buckets->cursor < tick || !list_empty(&buckets->due)));
+	list_splice_init(&set->ready, &buckets->due);
+	list_splice_tail_init(&set->later, &buckets->due);
+	set->running = false;
+	set_fd_rearm(set, libhwt_timers_next(timers));
+	return n;
+}
+
+unsigned int libhwt_timers_run(struct libhwt_timers *timers)
+{
+	return libhwt_timers_run_at(timers, set_clock(set_of(timers)));
+}
+
+/* -- Sets -------------------------------------------------------------------- */
+
+uint64_t libhwt_timers_next(struct libhwt_timers *timers)
+{
+	struct set *set = set_of(timers);
+	u64 tick;
+
+	/* In a callback, timers may be in the other lists. */
+	if (!list_empty(&set->buckets.due) || !list_empty(&set->ready) || !list_empty(&set->later))
+		return set->buckets.cursor << LIBHWT_TICK_SHIFT;
+	tick = hwt_buckets_next_tick(&set->buckets);
+	return tick == HWT_TICK_NEVER ? LIBHWT_NEVER : tick << LIBHWT_TICK_SHIFT;
+}
+
+static u64 set_wait(struct set *set, u64 now)
+{
+	u64 next = libhwt_timers_next(&set->head);
+
+	if (next == LIBHWT_NEVER)
+		return LIBHWT_NEVER;
+	return next > now ? next - now : 0;
+}
+
+uint64_t libhwt_timers_wait_ns(struct libhwt_timers *timers)
+{
+	struct set *set = set_of(timers);
+
+	return set_wait(set, set_now(set));
+}
+
+int libhwt_timers_wait_ms(struct libhwt_timers *timers)
+{
+	struct set *set = set_of(timers);
+	u64 ns = set_wait(set, set_clock(set));
+
+	set->head.now = LIBHWT_STALE;
+	if (ns == LIBHWT_NEVER)
+		return -1;
+	return (int)min((ns + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC, INT_MAX);
+}
+
+uint64_t libhwt_timers_now(struct libhwt_timers *timers)
+{
+	return set_now(set_of(timers));
+}
+
+uint64_t libhwt_timers_update(struct libhwt_timers *timers)
+{
+	struct set *set = set_of(timers);
+
+	set->head.now = set_clock(set);
+	return set->head.now;
+}
+
+size_t libhwt_timers_count(const struct libhwt_timers *timers)
+{
+	return container_of(timers, const struct set, head)->count;
+}
+
+/* What set_each() passes on. */
+struct each {
+	struct set	*set;
+	void		(*fn)(struct libhwt_timer *timer, void *arg);
+	void		*arg;
+};
+
+static void each_pending(struct libhwt_timer *timer, void *arg)
+{
+	struct each *each = (struct each *)arg;
+
+	if (timer->deadline != LIBHWT_NEVER)
+		each->fn(timer, each->arg);
+}
+
+static void list_each(struct list_head *list, void (*fn)(struct libhwt_timer *timer, void *arg),
+		      void *arg)
+{
+	struct list_head *node, *next;
+
+	for (node = list->next; node != list; node = next) {
+		next = node->next;
+		fn(timer_at(node), arg);
+	}
+}
+
+/* Call a function for all timers, those included that are disarmed. It may stop its own. */
+static void set_each(struct set *set, void (*fn)(struct libhwt_timer *timer, void *arg), void *arg)
+{
+	list_each(&set->ready, fn, arg);
+	list_each(&set->later, fn, arg);
+	hwt_buckets_for_each(&set->buckets, fn, arg);
+}
+
+void libhwt_timers_for_each(struct libhwt_timers *timers,
+			    void (*fn)(struct libhwt_timer *timer, void *arg), void *arg)
+{
+	struct each each = { set_of(timers), fn, arg };
+
+	set_each(each.set, each_pending, &each);
+}
+
+static void each_stop(struct libhwt_timer *timer, void *arg)
+{
+	libhwt_timer_stop((struct libhwt_timers *)arg, timer);
+}
+
+void libhwt_timers_stop_all(struct libhwt_timers *timers)
+{
+	set_each(set_of(timers), each_stop, timers);
+}
+
+static void each_move(struct libhwt_timer *timer, void *arg)
+{
+	struct each *each = (struct each *)arg;
+	struct set *to = (struct set *)each->arg;
+	u64 deadline = libhwt_timer_deadline(timer), order = timer->order;
+
+	hwt_buckets_remove(&each->set->buckets, timer);
+	set_let_go(each->set, timer);
+	if (deadline == LIBHWT_NEVER)
+		return;
+	to->count++;
+	set_insert(to, timer, deadline);
+	/* Later calls come after those of both sets. */
+	to->head.order = max(to->head.order, (order & ~(u64)(LIBHWT_ORDER - 1)) + LIBHWT_ORDER);
+}
+
+void libhwt_timers_move_all(struct libhwt_timers *from, struct libhwt_timers *to)
+{
+	struct each each = { container_of(from, struct set, head), NULL, set_of(to) };
+
+	set_each(each.set, each_move, &each);
+	set_fd_rearm(each.set, LIBHWT_NEVER);
+}
+
+void libhwt_timers_adopt(struct libhwt_timers *timers)
+{
+#ifdef LIBHWT_DEBUG
+	container_of(timers, struct set, head)->owner = pthread_self();
+#else
+	(void)timers;
+#endif
+}
+
+/* Return the mask of a granularity, which is rounded up to a power of two. */
+static u64 granularity_mask(u64 ns)
+{
+	u64 granularity = LIBHWT_TICK;
+
+	while (granularity < ns)
+		granularity <<= 1;
+	return granularity - 1;
+}
+
+struct libhwt_timers *libhwt_timers_new(const struct libhwt_timers_options *options)
+{
+	static const clockid_t clocks[] = {
+		CLOCK_MONOTONIC,
+#ifdef CLOCK_BOOTTIME
+		CLOCK_BOOTTIME,
+#else
+		CLOCK_MONOTONIC,
+#endif
+		CLOCK_REALTIME,
+	};
+	struct libhwt_timers_options all;
+	struct set *set;
+
+	memset(&all, 0, sizeof(all));
+	if (options)
+		all = *options;
+	if ((options && all.size != sizeof(all)) || all.flags > LIBHWT_TIMERS_REALTIME ||
+	    all.granularity_ns > GRANULARITY_MAX) {
+		errno = EINVAL;
+		return NULL;
+	}
+	set = (struct set *)malloc(sizeof(*set) + hwt_buckets_size(SET_BITS, SET_LEVELS));
+	if (!set) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	memset(set, 0, sizeof(*set));
+	set->clock = clocks[all.flags];
+	set->mask = granularity_mask(all.granularity_ns);
+	set->max_run = all.max_run ? all.max_run : UINT_MAX;
+	set->fd = -1;
+	set->fd_ns = LIBHWT_NEVER;
+	set->head.now = LIBHWT_STALE;
+	INIT_LIST_HEAD(&set->ready);
+	INIT_LIST_HEAD(&set->later);
+	libhwt_timers_adopt(&set->head);
+	hwt_buckets_init(&set->buckets, SET_BITS, SET_LEVELS, set_clock(set) >> LIBHWT_TICK_SHIFT,
+			 set + 1);
+	return &set->head;
+}
+
+void libhwt_timers_free(struct libhwt_timers *timers)
+{
+	struct set *set;
+
+	if (!timers)
+		return;
+	set = set_of(timers);
+	libhwt_timers_stop_all(timers);
+	set_fd_close(set);
+	free(set);
+}
