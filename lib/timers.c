@@ -289,15 +289,16 @@ uint64_t libhwt_timer_remaining(struct libhwt_timers *timers, const struct libhw
  * Decide about a timer that was taken out of its list, at the tick of the cursor. Return true if it
  * is due now; else it is let go, linked again, or waits for the next run.
  */
-static bool set_due(struct set *set, struct libhwt_timer *timer, u64 *deadline)
+static bool set_due(struct set *set, struct libhwt_timer *timer)
 {
-	*deadline = libhwt_timer_deadline(timer);
-	if (*deadline == LIBHWT_NEVER) {
+	u64 deadline = libhwt_timer_deadline(timer);
+
+	if (deadline == LIBHWT_NEVER) {
 		set_let_go(set, timer);
 		return false;
 	}
-	if (set_round(set, *deadline) >> LIBHWT_TICK_SHIFT > set->buckets.cursor) {
-		set_insert(set, timer, *deadline);
+	if (set_round(set, deadline) >> LIBHWT_TICK_SHIFT > set->buckets.cursor) {
+		set_insert(set, timer, deadline);
 		return false;
 	}
 	if (timer->order >= set->limit) {
@@ -363,28 +364,34 @@ static void ready_sort(struct list_head *ready)
 	}
 }
 
-/* Move the timers of the due list that are due to @ready, in order. */
+/*
+ * Move the timers of the due list that are due to @ready, in order. Take them from both ends in
+ * turn, and prefetch the next one: those from the end go to @back, which then follows @ready.
+ */
 static void set_gather(struct set *set)
 {
-	struct list_head *due = &set->buckets.due;
-	bool sorted = true;
-	u64 deadline, last = 0, order = 0;
+	struct list_head *due = &set->buckets.due, *ready = &set->ready, back;
+	struct list_head *last, *node;
+	bool from_end = false;
 
+	INIT_LIST_HEAD(&back);
 	while (!list_empty(due)) {
-		struct libhwt_timer *timer = timer_at(due->next);
+		struct libhwt_timer *timer = timer_at(from_end ? due->prev : due->next);
 
-		prefetchw(due->next->next);
+		prefetchw(from_end ? due->next->next : due->prev->prev);
 		hwt_buckets_take_due(timer);
-		if (!set_due(set, timer, &deadline))
-			continue;
-		if (deadline < last || (deadline == last && timer->order < order))
-			sorted = false;
-		last = deadline;
-		order = timer->order;
-		list_add_tail(&timer->link, &set->ready);
+		/* Before the first of @back, or after the last of @ready. */
+		if (set_due(set, timer))
+			list_add_tail(&timer->link, from_end ? back.next : ready);
+		from_end = !from_end;
 	}
-	if (!sorted)
-		ready_sort(&set->ready);
+	list_splice_tail_init(&back, ready);
+	last = ready->next;
+	for (node = last->next; last != ready && node != ready; last = node, node = node->next)
+		if (timer_before(node, last)) {
+			ready_sort(ready);
+			return;
+		}
 }
 
 /* Before the callback of a timer, which may free it: end its time in the set, or begin a period. */
@@ -409,14 +416,13 @@ static unsigned int set_fire(struct set *set, u64 now, unsigned int max)
 {
 	struct list_head *ready = &set->ready;
 	unsigned int n = 0;
-	u64 deadline;
 
 	while (n < max && !list_empty(ready)) {
 		struct libhwt_timer *timer = timer_at(ready->next);
 
 		prefetchw(ready->next->next);
 		hwt_buckets_take_due(timer);
-		if (!set_due(set, timer, &deadline))
+		if (!set_due(set, timer))
 			continue;
 		set_begin(set, timer, now);
 		n++;

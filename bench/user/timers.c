@@ -513,7 +513,7 @@ static void single(const struct peer *peer, unsigned int n)
 	for (i = 0; i < 3; i++) {
 		now += 5 * SEC;
 		peer->run();
-		each(peer, PUSH, n, 75 * SEC, SEC);
+		each(peer, PUSH, n, 75 * SEC, 1);
 	}
 	/* All deadlines of before have come, and no new one. */
 	expire_all(peer, DEFERRED, n, start + 80 * SEC, 0);
