@@ -245,7 +245,11 @@ static inline u64 hwt_secs(u64 n)
  */
 static inline u64 hwt_jiffies(unsigned long n)
 {
-	return n >= MAX_JIFFY_OFFSET || n > U64_MAX / TICK_NSEC ? U64_MAX : n * (u64)TICK_NSEC;
+	u64 count = n;
+
+	if (n >= MAX_JIFFY_OFFSET || count > U64_MAX / TICK_NSEC)
+		return U64_MAX;
+	return count * TICK_NSEC;
 }
 
 /**
