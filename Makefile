@@ -7,8 +7,8 @@ newest = $(shell ls -d $(1) 2>/dev/null | grep -v -e -rt- -e -cloud- | sort -V |
 KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 	$(call newest,/lib/modules/*/build) $(call newest,/usr/src/linux-headers-*64))
 
-# For check-guest, check-coverage and soak. HWT_TESTS=1 also builds samples and test modules;
-# tests/kernel is built only if HWT_KSELFTEST is set, too (see Kbuild).
+# For check-guest, check-coverage and soak. HWT_TESTS=1 also builds samples, bench and tests/torture,
+# and tests/kernel if HWT_KSELFTEST is set (see Kbuild); HWT_TESTS=samples builds only samples.
 KERNEL ?= stock
 TEST ?=
 QUICK ?=
@@ -21,7 +21,7 @@ SOAK ?=
 PREFIX ?= /usr/local
 MANDIR ?= $(PREFIX)/share/man
 OUT = $(abspath $(or $(HWT_BUILD),build))
-MAN9 = $(OUT)/man
+MAN = $(OUT)/man
 
 all: modules
 
@@ -33,20 +33,21 @@ install: modules
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
 	depmod -a $$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
 
-# The pages of section 9 for functions and types are made from the comments in the sources.
-man: $(MAN9)/made
+# The pages of the interfaces are made from the comments in the headers and sources.
+man: $(MAN)/made
 
-$(MAN9)/made: man/generate.sh man/hwt.9 hwt.h $(wildcard hwt_*.c core/*.c) | kdir
-	man/generate.sh $(KDIR)/scripts/kernel-doc $(MAN9)
+$(MAN)/made: man/generate.py $(wildcard man/*.in) docs/parameters.md hwt.h hwt_uapi.h $(wildcard hwt_*.c core/*.c)
+	rm -rf $(MAN)
+	man/generate.py $(MAN) 4 9
 	touch $@
 
-# lib/Makefile installs each page of libhwt under the names of all its functions.
+# lib/Makefile makes and installs the pages of libhwt.
 install-man: man
-	for page in man/*.[!3] $(MAN9)/*.9; do \
+	for page in man/*.[18] $(MAN)/*.[49]; do \
 		install -D -m 644 $$page \
 			$(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/} || exit 1; \
 	done
-	$(MAKE) -C lib DESTDIR= MANDIR=$(abspath $(DESTDIR)$(MANDIR)) install-man
+	$(MAKE) -C lib O=$(OUT)/lib DESTDIR= MANDIR=$(abspath $(DESTDIR)$(MANDIR)) install-man
 
 tools:
 	$(MAKE) -C tools OUT=$(OUT)/tools
@@ -68,6 +69,12 @@ install-lib:
 # Packages of the source tree as it is, committed or not, in build/deb.
 deb:
 	@tools/deb.sh
+
+# Patches for the source of a kernel, in build/series/patches.
+series: python
+	$(if $(LINUX),,$(error make series LINUX=DIR, the unpacked source of a kernel))
+	@tests/vm/setup.py series
+	@tools/series/series.py '$(LINUX)' $(OUT)/series/patches
 
 clean:
 	rm -rf build tests/*/build lib/build
@@ -111,7 +118,7 @@ check-here: python
 	@commands/here.py $(if $(YES),--yes) "$(or $(TEST),*)"
 
 # Each runs one job of check-all; "tests/run.py list" prints the names of the jobs.
-check-static check-wheel check-libhwt check-verify check-plants check-convert check-packages check-year check-shell check-harness: python
+check-static check-wheel check-libhwt check-verify check-plants check-convert check-series check-packages check-year check-shell check-harness: python
 	@tests/run.py $(@:check-%=%)
 
 check-guest: python
@@ -154,6 +161,7 @@ help:
 	@echo 'make vendor       write its timers as two files, hwt_timers.[ch], for any program [DIR=...]'
 	@echo 'make install-lib  ... install it and its manual pages (PREFIX, DESTDIR)'
 	@echo 'make deb          build Debian packages in build/deb'
+	@echo 'make series LINUX=DIR  make patches for the source of a kernel in DIR, in build/series/patches'
 	@echo 'make clean        remove what was built'
 	@echo
 	@echo 'make run          show the module at its job, in a virtual machine'
@@ -163,7 +171,7 @@ help:
 	@echo 'make check-all    run all tests; make check-matrix: on all kernels'
 	@echo 'make check-here   run tests on the kernel of this machine (root; asks first; YES=1)'
 	@echo 'make check-guest KERNEL=stock|rt|debug|... [TEST="name|name"] [QUICK=1]'
-	@echo 'make check-static, -wheel, -libhwt, -verify, -plants, -convert, -packages, -year, -shell, -harness: a job of check-all'
+	@echo 'make check-static, -wheel, -libhwt, -verify, -plants, -convert, -series, -packages, -year, -shell, -harness: a job of check-all'
 	@echo 'make check-matrix [CELLS="6.1 6.12-rt"] [QUICK=1]'
 	@echo 'make check-coverage  count the lines of hwt.ko that the tests reach, in the debug guests'
 	@echo 'make times        list the slowest tests of the last run'
@@ -177,6 +185,6 @@ help:
 	@echo
 	@echo 'See tests/README.md for more.'
 
-.PHONY: python all modules deb install tools install-tools man install-man lib vendor install-lib clean clean-cache kdir setup run shell help fuzz soak \
+.PHONY: python all modules deb series install tools install-tools man install-man lib vendor install-lib clean clean-cache kdir setup run shell help fuzz soak \
 	bench bench-quick bench-scale times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
-	check-convert check-packages check-year check-shell check-harness check-guest check-matrix check-coverage
+	check-convert check-series check-packages check-year check-shell check-harness check-guest check-matrix check-coverage

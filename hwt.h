@@ -334,6 +334,24 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 			__periodic->run = (typeof(__periodic->run)) {};	\
 	} while (0)
 
+/**
+ * hwt_periodic_setup() - initialise a periodic timeout that has an ->expire only
+ * @_periodic: the periodic timeout
+ * @_wheel:    the wheel of the timeout, or NULL if hwt_timeout_set_wheel() will set it
+ * @_expire:   the ->expire of the timeout, a function of the caller's module
+ *
+ * Any context. Must not be called for a periodic timeout that is held. As for hwt_timeout_setup(),
+ * @_expire must be a constant.
+ */
+#define hwt_periodic_setup(_periodic, _wheel, _expire)			\
+	do {								\
+		static const struct hwt_timeout_ops __ops = {		\
+			.expire = (_expire),				\
+		};							\
+									\
+		hwt_periodic_init((_periodic), (_wheel), &__ops);	\
+	} while (0)
+
 #ifdef CONFIG_LOCKDEP
 #define __HWT_LOCKDEP_INIT(_name)					\
 	.lockdep_map = STATIC_LOCKDEP_MAP_INIT("hwt_timeout", &(_name)),
@@ -574,6 +592,7 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 bool hwt_cancel(struct hwt_timeout *timeout);
 int hwt_try_cancel(struct hwt_timeout *timeout);
 bool hwt_delete(struct hwt_timeout *timeout);
+int hwt_try_delete(struct hwt_timeout *timeout);
 int hwt_cancel_sync(struct hwt_timeout *timeout);
 int hwt_shutdown_sync(struct hwt_timeout *timeout);
 void hwt_reopen(struct hwt_timeout *timeout);
@@ -658,29 +677,6 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 static inline struct hwt_wheel *hwt_timeout_wheel(const struct hwt_timeout *timeout)
 {
 	return timeout->shard ? __hwt_shard_wheel(timeout->shard) : NULL;
-}
-
-/**
- * hwt_try_delete() - delete a timeout, unless its callback is executing
- * @timeout: the timeout
- *
- * Contexts as for hwt_delete(). The counterpart of try_to_del_timer_sync(). Never waits for a
- * callback. If the result is not negative, and no other context schedules the timeout, the caller
- * may free it.
- *
- * Return: the result of hwt_delete(); or -EBUSY if a callback is executing. Then the timeout is
- * unchanged, unless its callback has begun during the call. On a BH wheel, -EBUSY is also returned
- * for a moment while the engine finds that the timeout does not fire.
- */
-static inline int hwt_try_delete(struct hwt_timeout *timeout)
-{
-	int was_pending;
-
-	if (hwt_running(timeout))
-		return -EBUSY;
-	was_pending = hwt_delete(timeout);
-	/* The callback may have begun before the delete. */
-	return hwt_running(timeout) ? -EBUSY : was_pending;
 }
 
 u64 hwt_deadline(const struct hwt_timeout *timeout);
@@ -813,8 +809,9 @@ enum hwt_wait_strategy {
  * @arg:     &hwt_wheel_params.clock_set_arg
  *
  * Called in process context on the thread of the first shard. Timeouts of this shard fire according
- * to the new time only after the call. The function must not call a _sync function for a timeout of
- * the wheel.
+ * to the new time only after the call. A set of the clock during hwt_wheel_create() may be reported
+ * before this function returns, or not at all. The function must not call a _sync function for a
+ * timeout of the wheel.
  */
 typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
 
@@ -1017,8 +1014,8 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 /**
  * struct hwt_handle - a timeout that is not embedded
  * @timeout: the timeout, for queries and cancels
- * @refs:    number of references, initially two: one for the caller of hwt_new_timeout(), and one
- *           for the hold. Private.
+ * @refs:    number of references, initially two: that of the caller of hwt_new_timeout(), and one
+ *           that hwt puts when it no longer needs the timeout. Private.
  * @fn:      called when the timeout expires. Private.
  * @cancelled: called when the timeout was cancelled, or NULL. Private.
  * @data:    the client's data, as passed to hwt_new_timeout()

@@ -16,6 +16,7 @@
 #include "device/entry.h"
 #include "device/event.h"
 #include "device/op.h"
+#include "device/pass.h"
 #include "device/ring.h"
 #include "device/setup.h"
 #include "device/show.h"
@@ -37,7 +38,6 @@ union hwt_args {
 	struct hwt_modify_args		modify;
 	struct hwt_cancel_args		cancel;
 	struct hwt_get_args		get;
-	struct hwt_stop_args		stop;
 	struct hwt_stats_args		stats;
 	struct hwt_list_args		list;
 	struct hwt_rings_args		rings;
@@ -52,23 +52,29 @@ static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
 	if (info->flags)
 		return -EINVAL;
 	xa_lock(&ctx->entries);
-	hwt_wheel_get_params(ctx->wheel, &params);
+	if (ctx->wheel) {
+		hwt_wheel_get_params(ctx->wheel, &params);
+		info->ticks_per_wheel = params.ticks_per_wheel;
+		info->levels = params.levels;
+		info->next_ns = 0;
+	} else {
+		info->ticks_per_wheel = ctx->pass.buckets.level->mask + 1;
+		info->levels = ctx->pass.buckets.levels;
+		info->next_ns = hwt_time_to_user(hwt_pass_next(ctx), hwt_context_offset(ctx));
+	}
 	info->clock = ctx->clock;
-	info->now_ns = hwt_time_to_user(hwt_wheel_now(ctx->wheel),
-					hwt_context_offset(ctx));
+	info->now_ns = hwt_time_to_user(hwt_context_now(ctx), hwt_context_offset(ctx));
+	info->tick_ns = ctx->tick_ns;
+	info->keys = ctx->keyed;
+	info->thread = !!ctx->wheel;
+	info->max_timeouts = hwt_context_max_timeouts(ctx);
+	info->max_pending = ctx->max_pending;
+	info->max_user_timeouts = hwt_max_user_timeouts;
 	xa_unlock(&ctx->entries);
 
-	info->tick_ns = params.tick_ns;
-	info->ticks_per_wheel = params.ticks_per_wheel;
-	info->levels = params.levels;
-	info->keys = ctx->keyed;
-	info->max_timeouts = hwt_context_max_timeouts(ctx);
-	info->max_pending = params.max_pending;
-	info->max_user_timeouts = hwt_max_user_timeouts;
-	info->max_user_wheels = ctx->unlimited ? 0 : hwt_max_user_wheels;
 	info->features = HWT_FEATURE_SETUP | HWT_FEATURE_BOOTTIME |
 			 HWT_FEATURE_REALTIME | HWT_FEATURE_LIST | HWT_FEATURE_RINGS |
-			 HWT_FEATURE_PLACE | HWT_FEATURE_KEYS | HWT_URING_FEATURES;
+			 HWT_FEATURE_THREAD | HWT_FEATURE_KEYS | HWT_URING_FEATURES;
 	info->event_size = sizeof(struct hwt_event);
 	return 0;
 }
@@ -95,13 +101,14 @@ static int hwt_ioctl_schedule(struct hwt_context *ctx, union hwt_args *args)
 	ret = hwt_op_schedule(ctx, &op, hwt_context_offset(ctx), NULL, NULL);
 	sched->id = op.id;
 	sched->was = ret;
+	sched->generation = op.generation;
 	return min(ret, 0);
 }
 
 static int hwt_ioctl_modify(struct hwt_context *ctx, union hwt_args *args)
 {
 	struct hwt_modify_args *modify = &args->modify;
-	const struct hwt_op op = {
+	struct hwt_op op = {
 		.flags		= modify->flags,
 		.id		= modify->id,
 		.time_ns	= modify->time_ns,
@@ -113,8 +120,9 @@ static int hwt_ioctl_modify(struct hwt_context *ctx, union hwt_args *args)
 
 	if (modify->reserved)
 		return -EINVAL;
-	ret = hwt_op_modify(ctx, &op, hwt_context_offset(ctx));
+	ret = hwt_op_modify(ctx, &op, hwt_context_offset(ctx), &modify->remaining_ns);
 	modify->was = ret;
+	modify->generation = op.generation;
 	return min(ret, 0);
 }
 
@@ -168,18 +176,12 @@ static int hwt_ioctl_list(struct hwt_context *ctx, union hwt_args *args)
 	return hwt_context_list(ctx, &args->list);
 }
 
-static int hwt_ioctl_stop(struct hwt_context *ctx, union hwt_args *args)
-{
-	if (args->stop.flags)
-		return -EINVAL;
-	args->stop.stopped = hwt_context_stop(ctx);
-	return 0;
-}
-
 static int hwt_ioctl_stats(struct hwt_context *ctx, union hwt_args *args)
 {
 	if (args->stats.flags || args->stats.reserved)
 		return -EINVAL;
+	if (hwt_pass_due(ctx))
+		hwt_pass_run(ctx, true);
 	xa_lock(&ctx->entries);
 	args->stats = ctx->stats;
 	xa_unlock(&ctx->entries);
@@ -205,7 +207,6 @@ static const struct hwt_ioctl {
 	HWT_IOCTL(modify, MODIFY, FMODE_WRITE),
 	HWT_IOCTL(cancel, CANCEL, FMODE_WRITE),
 	HWT_IOCTL(get, GET, 0),
-	HWT_IOCTL(stop, STOP, FMODE_WRITE),
 	HWT_IOCTL(stats, STATS, 0),
 	HWT_IOCTL(list, LIST, 0),
 	HWT_IOCTL(rings, RINGS, FMODE_WRITE),
@@ -285,7 +286,7 @@ static const struct file_operations hwt_fops = {
 #endif
 };
 
-/* Not a misc device: misc devices are opened under one mutex, and hwt_open() may take long. */
+/* Not a misc device: misc devices are opened under one mutex, and an open may wait for memory. */
 static dev_t hwt_devt;
 static struct cdev *hwt_cdev;
 static struct class *hwt_class;
@@ -344,11 +345,17 @@ int __init hwt_chardev_init(struct dentry *debugfs)
 	hwt_users_init();
 	ret = hwt_entries_init();
 	if (ret)
-		return ret;
+		goto err_contexts;
 	hwt_show_init(debugfs);
 	ret = hwt_device_create();
 	if (ret)
-		hwt_entries_exit();
+		goto err_entries;
+	return 0;
+
+err_entries:
+	hwt_entries_exit();
+err_contexts:
+	hwt_contexts_exit();
 	return ret;
 }
 
@@ -368,7 +375,6 @@ static_assert(sizeof(struct hwt_schedule_args) == HWT_SCHEDULE_SIZE_VER1);
 static_assert(sizeof(struct hwt_modify_args) == HWT_MODIFY_SIZE_VER1);
 static_assert(sizeof(struct hwt_cancel_args) == HWT_CANCEL_SIZE_VER1);
 static_assert(sizeof(struct hwt_get_args) == HWT_GET_SIZE_VER1);
-static_assert(sizeof(struct hwt_stop_args) == HWT_STOP_SIZE_VER1);
 static_assert(sizeof(struct hwt_stats_args) == HWT_STATS_SIZE_VER1);
 static_assert(sizeof(struct hwt_list_args) == HWT_LIST_SIZE_VER1);
 static_assert(sizeof(struct hwt_list_entry) == HWT_LIST_ENTRY_SIZE_VER1);

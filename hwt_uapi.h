@@ -5,81 +5,138 @@
  * An open file of /dev/hwt is a context: any number of timeouts on one descriptor, with ids,
  * events, limits and statistics of its own. HWT_IOC_SCHEDULE creates a timeout and returns its id,
  * HWT_IOC_MODIFY moves the timeout to another time, HWT_IOC_CANCEL ends it. When a timeout expires,
- * the context has an event to read:
+ * the context has an event to read.
  *
- *	read()	stores events as an array of struct hwt_event, in the order in which they were
- *		queued, until no event is left or the buffer is full, and returns the size of
- *		these events in bytes. While there is no event, read() waits, or with O_NONBLOCK
- *		fails with EAGAIN. After HWT_IOC_STOP, when all events have been read, read()
- *		returns 0: the end of the file. EINVAL: the buffer is smaller than one event.
- *		EINTR: a signal came before the first event. EFAULT: not even one event could be
- *		stored; no event is lost.
- *	poll(), select(), epoll
- *		report EPOLLIN while events are waiting, EPOLLIN and EPOLLHUP at the end of the
- *		file. An event loop with other descriptors calls read() once for each report: if
- *		events are left, they are reported again, except with EPOLLET.
- *	close()	of the last descriptor of the open file, also by the death of the process, cancels
- *		and frees all timeouts of the context. A mapping of the rings counts as a
- *		descriptor, and so does an armed command of io_uring.
+ * There are three ways to use a context. They work on the same timeouts and may be mixed, but rings
+ * replace read():
  *
- * A descriptor that is inherited, duplicated or sent to another process refers to the same context.
- * Threads and processes may use a context at the same time without locks of their own; each event
- * is read by one of them. A descriptor that is open for reading only allows read(), poll(),
- * HWT_IOC_INFO, HWT_IOC_GET, HWT_IOC_LIST and HWT_IOC_STATS; all other ioctls fail with EBADF. Each
- * open() creates a new context, so a context that was opened for reading only never has timeouts.
+ *	calls	a system call for each operation, and read() for the events
+ *	rings	HWT_IOC_RINGS creates two rings in memory that the program and the kernel share.
+ *		The program puts operations into the first ring and takes events from the second.
+ *		One call of HWT_IOC_ENTER handles many operations and events.
+ *	io_uring	HWT_URING_ARM creates a timeout whose expiry is a completion
  *
- * The device node is created for root only; an administrator may give other users access to it.
- * docs/limits.md lists the limits of these users, for the kernel's memory (which is charged to the
- * memory cgroup of the caller) and for CPU time. The contexts of a user share a wheel, which has
- * kernel threads of its own. open() fails with ENOMEM if there is no memory. If it has to create
- * the wheel, it may also fail with ENOSPC (the user has max_user_wheels wheels already) or EINTR
- * (the task was killed).
+ * Opening
+ *	Each open() creates a context. Programs open the device with O_RDWR. With O_WRONLY, read()
+ *	fails. With O_RDONLY, the descriptor allows read(), poll(), HWT_IOC_INFO, HWT_IOC_GET,
+ *	HWT_IOC_LIST and HWT_IOC_STATS only. O_NONBLOCK affects read() only.
  *
- * An event is kept in its timeout's own memory until it is read. So events are never lost, and
- * there is no queue to overflow. If a periodic timeout fires again before its event was read, it
- * gets no second event: the unread event counts this firing in its overruns.
+ *	EACCES	the caller has no permission: the device node is created for root only, and an
+ *		administrator may give other users access to it
+ *	ENOMEM	there is no memory
+ *	ENOENT, ENXIO	the module is not loaded
+ *
+ *	A descriptor that is inherited by fork() or execve(), duplicated or sent to another process
+ *	refers to the same context. Threads and processes may use a context at the same time without
+ *	locks of their own: each operation takes effect at one instant, and each event is read by
+ *	one of them.
+ *
+ *	The context ends when the last descriptor, the last mapping of its rings and the last armed
+ *	command of io_uring are gone, also by the death of the process. All its timeouts are then
+ *	cancelled and freed, without events. A thread that waits in read() keeps the context.
+ *
+ * Firing
+ *	The tasks that use a context do the work of its timeouts: an interrupt comes when the next
+ *	timeout is due, and only wakes the tasks that wait for the context. A timeout fires, and has
+ *	its event, when a task looks at the context: in read(), poll(), HWT_IOC_ENTER,
+ *	HWT_IOC_STATS or HWT_IOC_LIST, and in an operation on that timeout, which sees it as if it
+ *	had fired on time. The commands of io_uring fire in a task that has submitted one of them.
+ *	So this work takes CPU time of the program, within its cgroups and at its priority. If no
+ *	task looks for a second, a timeout fires up to a second late, and a fixed delay counts from
+ *	then. With HWT_SETUP_THREAD, a kernel thread fires the timeouts when they are due.
+ *
+ * Reading events
+ *	read() and readv() store events as an array of struct hwt_event, in the order in which they
+ *	were queued, until no event is left or the buffer is full, and return the size of these
+ *	events in bytes. A signal may end a call before all events are stored; the next call
+ *	returns the rest. While there is no event, the calls wait, or fail with O_NONBLOCK (or
+ *	RWF_NOWAIT of preadv2()). If a part of the buffer is invalid, the events before that part
+ *	are returned.
+ *
+ *	EAGAIN	there is no event, and O_NONBLOCK is set
+ *	EBADF	the descriptor is not open for reading
+ *	EBUSY	the context has mapped rings
+ *	EFAULT	not even one event could be stored; no event is lost
+ *	EINTR	a signal came before the first event, with a handler without SA_RESTART
+ *	EINVAL	the buffer is smaller than one event
+ *
+ *	An event is kept in its timeout's own memory until it is read. So events are never lost,
+ *	and there is no queue to overflow. If a periodic timeout fires again before its event was
+ *	read, it gets no second event: the unread event counts this firing in its overruns.
+ *
+ *	poll(), select() and epoll report EPOLLIN while events are waiting. With EPOLLET, a new
+ *	event is an edge; a further overrun of an unread event is not. An event loop with other
+ *	descriptors calls read() once for each report: if events are left, they are reported again.
+ *	A loop that reads until no event is left need not end, since handlers may arm timeouts that
+ *	fire before the next read(). EPOLLET does not report events that are left: after a read()
+ *	that has filled its buffer, read again in the next turn, before which the loop polls the
+ *	other descriptors without sleeping.
+ *
+ *	A cancel adds no event, and wakes no task that waits. To end a thread that waits for events,
+ *	use an eventfd in the same poll(), a signal, or a timeout that fires at once.
+ *
+ *	There is no write() (EINVAL) and no position (ESPIPE).
  *
  * Ids
- *	The id of a timeout ends when the timeout is cancelled, or when its event with the flag
- *	HWT_EVENT_LAST is read. A one-shot has only one event, with this flag. The event of a
- *	periodic timeout has this flag only after HWT_IOC_STOP. An id is never 0. A context uses
- *	an id again only after 2^32 - 1 other ids.
+ *	The id of a timeout is valid in its context only, and is never 0. It ends when the timeout
+ *	is cancelled, or when its event with the flag HWT_EVENT_LAST is read. A one-shot has only
+ *	one event, with this flag. The events of a periodic timeout do not have this flag. Calls
+ *	with an id that has ended fail with ENOENT. A context uses an id again only after 2^32 - 1
+ *	other ids, so a late cancel does not hit another timeout.
+ *
+ *	A one-shot that has expired keeps its id while its event is unread. HWT_IOC_CANCEL withdraws
+ *	the event and ends the id; HWT_IOC_MODIFY withdraws the event and makes the timeout pending
+ *	again. Both also withdraw an unread event of a periodic timeout, with its overruns. The
+ *	previous state that they return has HWT_STATE_EVENT if, and only if, an event was withdrawn.
+ *
+ *	So each timeout ends in exactly one way: by a cancel, by a read of an event with
+ *	HWT_EVENT_LAST, by the completion of its command of io_uring, or with its context.
+ *
+ * Keys
  *	In a context with keys (HWT_SETUP_KEYS) the program chooses the ids: it names each timeout
- *	by a 64-bit number of its own, the key, for example the address of an object.
- *	HWT_IOC_SCHEDULE with the key of an existing timeout moves this timeout, so a program need
- *	not know whether the timeout exists.
+ *	by a 64-bit number of its own, the key, for example the address of an object. A key takes
+ *	the place of the id everywhere, and ends as an id does. HWT_IOC_SCHEDULE with the key of an
+ *	existing timeout moves this timeout, so a program need not know whether the timeout exists.
+ *	Events have the key in id and user_data. A context with keys has at most 2^23 timeouts.
+ *
+ * Generations
+ *	Each call or operation that arms a timeout, for the first time or again, returns a new
+ *	generation: a number from 1 to 2^32 - 1, which a context uses again only after all others.
+ *	All events of the timeout have this number until the timeout is armed anew. So a program
+ *	recognises a stale event, which it had read, or which had entered its ring, before the
+ *	timeout was moved or its key used again: the event has an earlier generation than the
+ *	timeout. One that is not earlier is that of a call which has yet to return in another
+ *	thread. Earlier means (__s32)(event.generation - generation) < 0.
  *
  * Times
- *	All times are nanoseconds. Delays count from the call; in a ring or a command of io_uring,
- *	from the time at which the operation is carried out. Deadlines and reported times are on
- *	the wheel's clock (CLOCK_MONOTONIC unless HWT_IOC_SETUP chose another), as clock_gettime()
- *	returns it to the caller, also in a time namespace. A timeout fires at the first tick of
- *	the wheel at or after its deadline, never earlier; with a slack, at this tick or a later
- *	one until deadline + slack. A timeout whose deadline has passed fires at once (with a
+ *	All times but slack_us are nanoseconds. Delays count from the call; in a ring or a command
+ *	of io_uring, from the time at which the operation is carried out. Deadlines and reported
+ *	times are on the context's clock (CLOCK_MONOTONIC unless HWT_IOC_SETUP chose another), as
+ *	clock_gettime() returns it to the caller. A timeout fires at the first tick of the context
+ *	(1 ms by default) at or after its deadline, never earlier; with a slack, at this tick or a
+ *	later one until deadline + slack. A timeout whose deadline has passed fires at once (with a
  *	slack: once the slack is over at the latest), but never inside the call. A timeout whose
  *	deadline is 2^63 or more, such as HWT_NEVER, never fires, and can be cancelled.
  *
- *	A delay becomes a deadline at the call. So if CLOCK_REALTIME is set, the delays on this
- *	clock become shorter or longer, unlike those of a relative timerfd: use another clock for
- *	delays.
+ *	A delay becomes a deadline at the call, and so does each period of a fixed delay. So if
+ *	CLOCK_REALTIME is set, the delays on this clock become shorter or longer, unlike those of a
+ *	relative timerfd: use another clock for delays.
  *
- * Many at once
- *	HWT_IOC_RINGS creates two rings in memory that the program and the kernel share. The
- *	program puts operations into the first ring and takes events from the second. One call
- *	of HWT_IOC_ENTER handles many operations and events. With io_uring, HWT_URING_ARM creates
- *	a timeout whose expiry is a completion.
+ *	A fixed-rate timeout is due at its first deadline and at multiples of the period after it,
+ *	however late its events are read; missed periods are overruns. A fixed-delay timeout has
+ *	overruns only if it fires again before its event was read.
+ *
+ *	In a time namespace, each call converts to and from the CLOCK_MONOTONIC or CLOCK_BOOTTIME of
+ *	the namespace of the calling thread. So two processes in different namespaces may share a
+ *	context, each in its own time. A deadline before the start of the machine has passed; at a
+ *	fixed rate it still determines the phase. A time before the zero of the caller's clock is
+ *	reported as 0.
  *
  * Structures of arguments
- *	The structures are the same for 32-bit and 64-bit programs. Each structure starts with its
- *	size, which the program sets to sizeof. The ioctl numbers do not contain the size, so they
- *	do not change when a structure grows at its end. A smaller structure, from an older
- *	header, is read as if zeroes followed; if it is smaller than in the first version, the
- *	call fails with EINVAL. A larger structure, from a newer header, is accepted if all
- *	members that the kernel does not know are zero; if not, the call fails with E2BIG. The
- *	same rules hold for the elements of arrays and rings, whose sizes are given by entry_size
- *	and op_size. Members marked "out" are written on success only, and their previous content
- *	does not matter. Flags and reserved members must be zero unless stated otherwise. The
- *	easiest way to fill in a structure:
+ *	Each structure starts with its size, which the program sets to sizeof, and flags. Members
+ *	marked "out" are written on success only, and their previous content does not matter. Flags
+ *	and reserved members must be zero unless stated otherwise. The easiest way to fill in a
+ *	structure:
  *
  *		struct hwt_schedule_args args = {
  *			.size = sizeof(args),
@@ -88,6 +145,24 @@
  *
  *		if (ioctl(fd, HWT_IOC_SCHEDULE, &args) == 0)
  *			id = args.id;
+ *
+ * Versions
+ *	The interface only grows. Programs check features in struct hwt_info_args before they use a
+ *	part of it, or handle ENOTTY. The ioctl numbers do not contain the size, so they do not
+ *	change when a structure grows at its end. A smaller structure, from an older header, is read
+ *	as if zeroes followed; if it is smaller than in the first version, the call fails with
+ *	EINVAL. A larger structure, from a newer header, is accepted if all members that the kernel
+ *	does not know are zero; if not, the call fails with E2BIG. The same rules hold for the
+ *	elements of arrays and rings, whose sizes are given by entry_size and op_size: an operation
+ *	with an unknown member that is not zero has the result -E2BIG, and the unknown rest of a
+ *	struct hwt_list_entry is filled with zeroes.
+ *
+ * Layout
+ *	The structures are the same for 32-bit and 64-bit programs: members lie at multiples of
+ *	their size, without hidden padding, in the byte order of the machine. All but clock and
+ *	result are unsigned. An address has 8 bytes; a 32-bit program extends its addresses with
+ *	zeroes. On Alpha, MIPS, PowerPC and SPARC, _IO() adds 0x20000000 to the numbers of ioctls
+ *	and of io_uring commands; on x86, Arm and all others it adds nothing.
  *
  * Errors of every ioctl
  *	EBADF	the descriptor is open for reading only, and the ioctl changes something
@@ -98,8 +173,8 @@
  *	EINVAL	the size is too small, a flag is unknown, or a reserved member is not zero
  *	E2BIG	a member that this kernel does not know is not zero, or size is larger than a page
  *
- * The description of each ioctl lists its further errors. After an error nothing has changed,
- * unless the description says otherwise.
+ *	The description of each ioctl lists its further errors. After an error nothing has changed,
+ *	unless the description says otherwise.
  */
 #ifndef _HWT_UAPI_H
 #define _HWT_UAPI_H
@@ -107,14 +182,13 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define HWT_NEVER		(~(__u64)0)
-
 /* -- Events -------------------------------------------------------------- */
+
+#define HWT_NEVER		(~(__u64)0)	/* a delay or deadline that never comes */
 
 /* Values of kind in struct hwt_event */
 #define HWT_EVENT_EXPIRED	1	/* the timeout has expired */
-#define HWT_EVENT_STOPPED	2	/* HWT_IOC_STOP has ended the timeout */
-#define HWT_EVENT_CLOCK_SET	3	/* the clock was set; see HWT_SETUP_TELL_CLOCK_SET */
+#define HWT_EVENT_CLOCK_SET	2	/* the clock was set; see HWT_SETUP_TELL_CLOCK_SET */
 
 /* Flags of struct hwt_event */
 #define HWT_EVENT_LAST		0x1	/* the timeout's id ends when this event is read */
@@ -126,13 +200,16 @@
  * @deadline_ns: the deadline of the timeout, rounded up to a tick; with a slack, the tick that the
  *               kernel has chosen within the slack; HWT_NEVER if the deadline is 2^63 or more. If a
  *               periodic timeout has fired several times since its last event was read, this is the
- *               deadline of the latest firing. If that firing was late, further deadlines of a
- *               fixed rate may have passed by then; they count as overruns.
- * @fired_ns:    time of the latest firing; if @kind is HWT_EVENT_STOPPED, time of the stop
+ *               deadline of the latest firing; of those that a late firing stands for, the latest.
+ *               With HWT_SETUP_THREAD, if the thread was late, further deadlines of a fixed rate
+ *               may have passed by then; they count as overruns.
+ * @fired_ns:    time of the latest firing
  * @overruns:    number of periods without an event of their own since the previous event was read:
  *               an event of kind HWT_EVENT_EXPIRED stands for overruns + 1 periods
- * @kind:        HWT_EVENT_EXPIRED, HWT_EVENT_STOPPED or HWT_EVENT_CLOCK_SET
+ * @kind:        HWT_EVENT_EXPIRED or HWT_EVENT_CLOCK_SET
  * @flags:       HWT_EVENT_LAST or 0; programs ignore unknown bits
+ * @generation:  the generation that the call which armed the timeout has returned; 0 if @kind is
+ *               HWT_EVENT_CLOCK_SET
  * @reserved:    0
  *
  * In an event of kind HWT_EVENT_CLOCK_SET the members have other meanings: see HWT_IOC_SETUP. The
@@ -146,38 +223,57 @@ struct hwt_event {
 	__aligned_u64	overruns;
 	__u32		kind;
 	__u32		flags;
-	__aligned_u64	reserved[2];
+	__aligned_u64	generation;
+	__aligned_u64	reserved;
 };
 
-/* -- Arguments ----------------------------------------------------------- */
+/* -- Ioctls -------------------------------------------------------------- */
+
+/* Each ioctl takes the address of its structure, and returns 0, or -1 with the error in errno. */
+#define HWT_IOC_MAGIC		0xE7	/* the upper byte of each number */
+
+#define HWT_IOC_INFO		_IO(HWT_IOC_MAGIC, 0x00)	/* struct hwt_info_args */
+#define HWT_IOC_SETUP		_IO(HWT_IOC_MAGIC, 0x01)	/* struct hwt_setup_args */
+#define HWT_IOC_SCHEDULE	_IO(HWT_IOC_MAGIC, 0x02)	/* struct hwt_schedule_args */
+#define HWT_IOC_MODIFY		_IO(HWT_IOC_MAGIC, 0x03)	/* struct hwt_modify_args */
+#define HWT_IOC_CANCEL		_IO(HWT_IOC_MAGIC, 0x04)	/* struct hwt_cancel_args */
+#define HWT_IOC_GET		_IO(HWT_IOC_MAGIC, 0x05)	/* struct hwt_get_args */
+#define HWT_IOC_STATS		_IO(HWT_IOC_MAGIC, 0x06)	/* struct hwt_stats_args */
+#define HWT_IOC_LIST		_IO(HWT_IOC_MAGIC, 0x07)	/* struct hwt_list_args */
+#define HWT_IOC_RINGS		_IO(HWT_IOC_MAGIC, 0x08)	/* struct hwt_rings_args */
+#define HWT_IOC_ENTER		_IO(HWT_IOC_MAGIC, 0x09)	/* struct hwt_enter_args */
 
 /* Bits of features in struct hwt_info_args */
-#define HWT_FEATURE_SETUP	0x1	/* HWT_IOC_SETUP: private wheels */
-#define HWT_FEATURE_BOOTTIME	0x2	/* private wheels on CLOCK_BOOTTIME */
-#define HWT_FEATURE_REALTIME	0x4	/* private wheels on CLOCK_REALTIME */
+#define HWT_FEATURE_SETUP	0x1	/* HWT_IOC_SETUP */
+#define HWT_FEATURE_BOOTTIME	0x2	/* HWT_SETUP_BOOTTIME */
+#define HWT_FEATURE_REALTIME	0x4	/* HWT_SETUP_REALTIME, HWT_SETUP_TELL_CLOCK_SET */
 #define HWT_FEATURE_LIST	0x8	/* HWT_IOC_LIST */
 #define HWT_FEATURE_RINGS	0x10	/* HWT_IOC_RINGS, HWT_IOC_ENTER */
 #define HWT_FEATURE_URING	0x20	/* HWT_URING_ARM, HWT_URING_MODIFY, HWT_URING_CANCEL */
-#define HWT_FEATURE_PLACE	0x40	/* HWT_IOC_SETUP: busy waiting, CPU, priority */
-#define HWT_FEATURE_KEYS	0x80	/* HWT_IOC_SETUP: HWT_SETUP_KEYS */
+#define HWT_FEATURE_THREAD	0x40	/* HWT_SETUP_THREAD and what goes with it */
+#define HWT_FEATURE_KEYS	0x80	/* HWT_SETUP_KEYS */
 
 /**
  * struct hwt_info_args - HWT_IOC_INFO: describe the context
  * @size:            sizeof(struct hwt_info_args)
  * @flags:           0
  * @event_size:      out: sizeof(struct hwt_event)
- * @clock:           out: the wheel's clock, as a clockid_t
- * @tick_ns:         out: length of the wheel's tick
- * @ticks_per_wheel: out: number of buckets of the wheel's level 0
- * @levels:          out: number of levels of the wheel
- * @now_ns:          out: present time on the wheel's clock
+ * @clock:           out: the context's clock: 0 (CLOCK_REALTIME), 1 (CLOCK_MONOTONIC) or 7
+ *                   (CLOCK_BOOTTIME)
+ * @tick_ns:         out: length of a tick
+ * @ticks_per_wheel: out: number of buckets of level 0
+ * @levels:          out: number of levels of buckets
+ * @now_ns:          out: present time on the context's clock
+ * @next_ns:         out: a time before which no timeout of the context is due; HWT_NEVER if none is
+ *                   pending; 0 with HWT_SETUP_THREAD
  * @max_timeouts:    out: maximum number of timeouts of the context; those with an unread event
  *                   count, too
  * @max_pending:     out: maximum number of timeouts pending at once; 0 if there is no such limit
  * @features:        out: HWT_FEATURE_ bits
  * @max_user_timeouts: out: maximum number of timeouts in all contexts of the user who opened this
  *                   context; 0 if there is no such limit
- * @max_user_wheels: out: maximum number of wheels of this user; 0 if there is no such limit
+ * @thread:          out: 1 if a kernel thread drives the timeouts (HWT_SETUP_THREAD), 0 if the
+ *                   tasks do that use the context
  * @keys:            out: 1 if the ids are the program's keys (HWT_SETUP_KEYS), else 0
  */
 struct hwt_info_args {
@@ -189,11 +285,12 @@ struct hwt_info_args {
 	__u32		ticks_per_wheel;
 	__u32		levels;
 	__aligned_u64	now_ns;
+	__aligned_u64	next_ns;
 	__aligned_u64	max_timeouts;
 	__aligned_u64	max_pending;
 	__aligned_u64	features;
 	__aligned_u64	max_user_timeouts;
-	__u32		max_user_wheels;
+	__u32		thread;
 	__u32		keys;
 };
 
@@ -201,61 +298,56 @@ struct hwt_info_args {
  * Flags of struct hwt_setup_args. No flag has the same value as a mode or a priority, so if a
  * program puts one of these constants into the wrong member, the call fails with EINVAL.
  */
-#define HWT_SETUP_BOOTTIME		0x100	/* a wheel on CLOCK_BOOTTIME */
-#define HWT_SETUP_REALTIME		0x200	/* a wheel on CLOCK_REALTIME */
-#define HWT_SETUP_TELL_CLOCK_SET	0x400	/* an event when CLOCK_REALTIME is set */
-#define HWT_SETUP_BUSY_WAIT		0x800	/* the wheel's thread never sleeps */
-#define HWT_SETUP_CPU			0x1000	/* the wheel's thread runs on a given CPU */
-#define HWT_SETUP_PRIVATE		0x2000	/* a private wheel in any case */
+#define HWT_SETUP_BOOTTIME		0x100	/* deadlines on CLOCK_BOOTTIME */
+#define HWT_SETUP_REALTIME		0x200	/* deadlines on CLOCK_REALTIME */
+#define HWT_SETUP_TELL_CLOCK_SET	0x400	/* with REALTIME: an event when it is set */
+#define HWT_SETUP_BUSY_WAIT		0x800	/* with CPU: the thread never sleeps */
+#define HWT_SETUP_CPU			0x1000	/* with THREAD: the thread stays on one CPU */
+#define HWT_SETUP_THREAD		0x2000	/* a kernel thread drives the timeouts */
 #define HWT_SETUP_KEYS			0x4000	/* ids are the program's keys */
 
 /* Values of priority in struct hwt_setup_args */
-#define HWT_PRIO_NORMAL		0	/* the wheel's thread is an ordinary thread */
+#define HWT_PRIO_NORMAL		0	/* the context's thread is an ordinary thread */
 #define HWT_PRIO_FIFO_LOW	1	/* above all ordinary threads */
 #define HWT_PRIO_FIFO		2	/* in the middle of the real-time priorities */
 
 /**
- * struct hwt_setup_args - HWT_IOC_SETUP: ask for a private wheel, or for keys
+ * struct hwt_setup_args - HWT_IOC_SETUP: choose clock, tick, keys, or a thread
  * @size:            sizeof(struct hwt_setup_args)
- * @flags:           HWT_SETUP_BOOTTIME, HWT_SETUP_REALTIME: the wheel's clock; without either,
- *                   CLOCK_MONOTONIC. On CLOCK_REALTIME deadlines, and the ends of delays and
- *                   periods, are dates. If the clock is set forward past the date of a timeout, the
- *                   timeout fires at once. If the clock is set back, no timeout fires before the
- *                   clock reaches its date (again), and no timeout fires twice.
- *                   HWT_SETUP_TELL_CLOCK_SET: only with HWT_SETUP_REALTIME. When the clock is set
- *                   (or the machine was suspended), the context gets an event of kind
- *                   HWT_EVENT_CLOCK_SET, and no timeout is changed. In this event, id and user_data
- *                   are 0, deadline_ns is the time that the clock would show if it had not been
- *                   set, fired_ns is the time that it shows now, and overruns is how often it was
- *                   set again before the event was read. HWT_SETUP_BUSY_WAIT: the wheel's thread
- *                   keeps a CPU busy to be on time; only with HWT_SETUP_CPU. HWT_SETUP_CPU: the
- *                   wheel's thread stays on @cpu. HWT_SETUP_PRIVATE: a private wheel, even if
- *                   nothing else asks for one. HWT_SETUP_KEYS: ids are the program's keys. This
- *                   flag alone does not ask for a private wheel.
- * @tick_ns:         length of the wheel's tick. @tick_ns times @ticks_per_wheel must be below 2^63.
- *                   A length below the module parameter min_tick_us is raised to min_tick_us. 0:
- *                   the module's default
+ * @flags:           HWT_SETUP_ bits; with neither HWT_SETUP_BOOTTIME nor HWT_SETUP_REALTIME,
+ *                   deadlines are on CLOCK_MONOTONIC
+ * @tick_ns:         length of a tick. @tick_ns times @ticks_per_wheel must be below 2^63. A length
+ *                   below the module parameter min_tick_us is raised to min_tick_us. 0: the
+ *                   module's default
  * @ticks_per_wheel: number of buckets of level 0, 2 to 65536, rounded up to a power of two. Each
- *                   higher level has as many buckets, but 512 at most. 0: the module's default
- * @levels:          number of levels, 1 to 6. 0: the module's default
+ *                   higher level has as many buckets, but 512 at most. 0: 64; with
+ *                   HWT_SETUP_THREAD, the module's default
+ * @levels:          number of levels, 1 to 6. 0: 5; with HWT_SETUP_THREAD, the module's default
  * @max_pending:     maximum number of timeouts pending at once, below 2^63. A timeout stops
  *                   counting when its firing begins, though it may still be reported as pending for
  *                   a moment. 0: no limit but max_timeouts
- * @cpu:             the CPU of the wheel's thread, with HWT_SETUP_CPU; else 0
- * @priority:        priority of the wheel's thread: HWT_PRIO_NORMAL, HWT_PRIO_FIFO_LOW or
- *                   HWT_PRIO_FIFO; with HWT_SETUP_BUSY_WAIT only HWT_PRIO_NORMAL
+ * @cpu:             the CPU of the thread, with HWT_SETUP_CPU; else 0
+ * @priority:        priority of the thread, with HWT_SETUP_THREAD: HWT_PRIO_NORMAL,
+ *                   HWT_PRIO_FIFO_LOW or HWT_PRIO_FIFO; with HWT_SETUP_BUSY_WAIT only
+ *                   HWT_PRIO_NORMAL
  *
- * By default a context uses the wheel that the user's contexts share, and the kernel chooses its
- * ids. Each flag but HWT_SETUP_KEYS, and each other member that is not zero, asks for a private
- * wheel. A private wheel has a kernel thread of its own, and is seldom needed: for another tick,
- * another clock, or max_pending. A context accepts HWT_IOC_SETUP once, before its first timeout and
- * before it has rings. Afterwards, HWT_IOC_INFO returns the values after rounding.
+ * On CLOCK_REALTIME deadlines, and the ends of delays and periods, are dates. If the clock is set
+ * forward past the date of a timeout, the timeout fires at once. If the clock is set back, no
+ * timeout fires before the clock reaches its date (again), and no timeout fires twice. With
+ * HWT_SETUP_TELL_CLOCK_SET, when the clock is set or the machine was suspended, the context gets an
+ * event of kind HWT_EVENT_CLOCK_SET, and no timeout is changed. In this event, id and user_data are
+ * 0, deadline_ns is the time that the clock would show if it had not been set, fired_ns is the time
+ * that it shows now, and overruns is how often it was set again before the event was read.
+ *
+ * With HWT_SETUP_THREAD, a kernel thread does the work of the timeouts, which belongs to no cgroup
+ * of the program, cannot be frozen with it, and keeps to no limit. A context accepts HWT_IOC_SETUP
+ * once, before its first timeout and before it has rings. Afterwards, HWT_IOC_INFO returns the
+ * values after rounding.
  *
  *	EBUSY	the context has scheduled a timeout, has been set up, or has rings
  *	EINVAL	a value is out of range, or two values exclude each other, or @cpu is not online
- *	EPERM	the caller does not have CAP_SYS_NICE, which HWT_SETUP_BUSY_WAIT, HWT_SETUP_CPU and
- *		all priorities but HWT_PRIO_NORMAL require
- *	ENOSPC	the user has max_user_wheels wheels already
+ *	EPERM	the caller does not have CAP_SYS_NICE, which HWT_SETUP_THREAD requires
+ *	ENOSPC	with HWT_SETUP_TELL_CLOCK_SET: the user has max_user_timeouts timeouts
  *	ENOMEM	there is no memory, or the system allows no further thread
  *	EINTR	the task was killed during the call
  */
@@ -279,17 +371,20 @@ struct hwt_setup_args {
 #define HWT_ARM_ABSOLUTE	0x10	/* time_ns is a deadline; without the flag, a delay */
 /* Flags of HWT_IOC_MODIFY */
 #define HWT_ARM_USER_DATA	0x20	/* set user_data; without the flag, keep it */
-
-/* Values of limit in struct hwt_stats_args: the last limit that refused a call */
-#define HWT_LIMIT_TIMEOUTS	1	/* max_timeouts, of the context */
-#define HWT_LIMIT_USER_TIMEOUTS	2	/* max_user_timeouts, of all contexts of the user */
-#define HWT_LIMIT_PENDING	3	/* max_pending, of the private wheel */
-#define HWT_LIMIT_USER_WHEELS	4	/* max_user_wheels, in HWT_IOC_SETUP */
+/*
+ * Conditions, for HWT_IOC_MODIFY and, in a context with keys, HWT_IOC_SCHEDULE. They may be
+ * combined. If a condition does not hold, the call succeeds and changes nothing: the unread event
+ * stays, too. The returned generation is 0, and the returned state is the present one, 0 if the key
+ * has no timeout. With HWT_ARM_PENDING, a schedule neither creates a timeout nor changes its mode.
+ */
+#define HWT_ARM_EARLIER		0x80	/* move a pending timeout to an earlier tick only */
+#define HWT_ARM_PENDING		0x10000	/* leave a timeout that is not pending as it is */
+#define HWT_ARM_UNLESS_PENDING	0x20000	/* leave a pending timeout as it is */
 
 /**
  * struct hwt_schedule_args - HWT_IOC_SCHEDULE: create a timeout
  * @size:      sizeof(struct hwt_schedule_args)
- * @flags:     HWT_ARM_ABSOLUTE or 0
+ * @flags:     HWT_ARM_ABSOLUTE and, with keys, conditions; or 0
  * @mode:      HWT_MODE_
  * @was:       out: 0 for a new timeout; in a context with keys, if the call has moved a timeout,
  *             the previous HWT_STATE_ bits of this timeout
@@ -299,6 +394,7 @@ struct hwt_setup_args {
  * @user_data: any value, which the timeout's events will have; with keys 0, because the events have
  *             the key instead
  * @id:        out: the timeout's id; with keys: the key, which the program sets
+ * @generation: out: the generation, or 0 if a condition does not hold
  *
  * Timeouts that are due at the same tick fire, and queue their events, in no particular order.
  *
@@ -311,10 +407,8 @@ struct hwt_setup_args {
  *	ENOMEM		there is no memory, in the kernel or within the caller's memory cgroup, to
  *			which timeouts are charged
  *	ENOSPC		a limit is reached (HWT_IOC_STATS returns which): the context has
- *			max_timeouts timeouts, or its user has max_user_timeouts timeouts (a
- *			cancelled timeout counts until its memory is freed, up to reclaim_ms
- *			later), or max_pending timeouts are pending on the private wheel
- *	ESHUTDOWN	the context was stopped
+ *			max_timeouts timeouts, or its user has max_user_timeouts timeouts, or
+ *			max_pending timeouts are pending
  */
 struct hwt_schedule_args {
 	__u32		size;
@@ -326,12 +420,12 @@ struct hwt_schedule_args {
 	__aligned_u64	slack_ns;
 	__aligned_u64	user_data;
 	__aligned_u64	id;
+	__aligned_u64	generation;
 };
 
 /*
  * The state of a timeout, as bits. A one-shot has either HWT_STATE_PENDING or HWT_STATE_EVENT. A
- * periodic timeout has HWT_STATE_PENDING, and may have HWT_STATE_EVENT, too. After a stop, each
- * timeout has HWT_STATE_EVENT, and none has HWT_STATE_PENDING.
+ * periodic timeout has HWT_STATE_PENDING, and may have HWT_STATE_EVENT, too.
  */
 #define HWT_STATE_PENDING	0x1	/* the timeout will fire */
 #define HWT_STATE_EVENT		0x2	/* the timeout has an event that was not read yet */
@@ -339,7 +433,7 @@ struct hwt_schedule_args {
 /**
  * struct hwt_modify_args - HWT_IOC_MODIFY: move a timeout
  * @size:      sizeof(struct hwt_modify_args)
- * @flags:     HWT_ARM_ABSOLUTE and, in a context without keys, HWT_ARM_USER_DATA; or 0
+ * @flags:     HWT_ARM_ABSOLUTE, conditions and, in a context without keys, HWT_ARM_USER_DATA; or 0
  * @id:        the timeout
  * @time_ns:   new delay or deadline
  * @period_ns: new period of a periodic timeout, or 0 to keep the period; 0 for a one-shot
@@ -347,6 +441,9 @@ struct hwt_schedule_args {
  * @user_data: new user_data with HWT_ARM_USER_DATA, 0 without this flag
  * @was:       out: previous state of the timeout, HWT_STATE_ bits
  * @reserved:  0
+ * @generation: out: the generation, or 0 if a condition does not hold
+ * @remaining_ns: out: time that was left until the deadline before the call, as HWT_IOC_GET
+ *             returns it; 0 if the timeout was not pending
  *
  * The timeout is scheduled again, under the same id. If it has an unread event, this event is
  * withdrawn with its overruns, and @was has HWT_STATE_EVENT. If it is a one-shot that has fired, it
@@ -358,7 +455,6 @@ struct hwt_schedule_args {
  *	ENOSPC		max_pending other timeouts are pending. This error comes only if the
  *			timeout did not count as pending itself, because it had fired, or its
  *			firing had begun
- *	ESHUTDOWN	the context was stopped
  */
 struct hwt_modify_args {
 	__u32		size;
@@ -370,6 +466,8 @@ struct hwt_modify_args {
 	__aligned_u64	user_data;
 	__u32		was;
 	__u32		reserved;
+	__aligned_u64	generation;
+	__aligned_u64	remaining_ns;
 };
 
 /* Flags of struct hwt_cancel_args */
@@ -473,6 +571,8 @@ struct hwt_list_entry {
  *
  *	EINVAL	count is 0, or entry_size is smaller than in the first version or larger than
  *		HWT_LIST_ENTRY_SIZE_MAX
+ *	EFAULT	an entry could not be stored. If earlier entries were stored, the call may succeed
+ *		instead, with a smaller count, and the next call continues there.
  *	ENOMEM	there is no memory
  */
 struct hwt_list_args {
@@ -484,26 +584,10 @@ struct hwt_list_args {
 	__u32		entry_size;
 };
 
-/**
- * struct hwt_stop_args - HWT_IOC_STOP: end all timeouts of the context
- * @size:    sizeof(struct hwt_stop_args)
- * @flags:   0
- * @stopped: out: number of pending timeouts that this call has stopped
- *
- * From the beginning of the call, operations that schedule or modify a timeout fail with ESHUTDOWN,
- * for good. Each timeout that was pending gets an event of kind HWT_EVENT_STOPPED, with the
- * deadline for which the timeout was pending and the time of the stop. But a periodic timeout with
- * an unread event keeps this event, of kind HWT_EVENT_EXPIRED. The events of all timeouts, also
- * those of one-shots that have fired, then have the flag HWT_EVENT_LAST. They can still be read, or
- * be withdrawn by HWT_IOC_CANCEL. When no event is left, read() returns 0. Commands of io_uring
- * whose timeouts are pending complete with -ESHUTDOWN. Other contexts are not affected, even if
- * they share the wheel. A second stop does nothing.
- */
-struct hwt_stop_args {
-	__u32		size;
-	__u32		flags;
-	__aligned_u64	stopped;
-};
+/* Values of limit in struct hwt_stats_args: the last limit that refused a call */
+#define HWT_LIMIT_TIMEOUTS	1	/* max_timeouts, of the context */
+#define HWT_LIMIT_USER_TIMEOUTS	2	/* max_user_timeouts, of all contexts of the user */
+#define HWT_LIMIT_PENDING	3	/* max_pending, of the context */
 
 /**
  * struct hwt_stats_args - HWT_IOC_STATS: count what the context has done since it was opened
@@ -515,13 +599,14 @@ struct hwt_stop_args {
  * @scheduled: out: timeouts created
  * @modified:  out: number of times that a timeout was moved
  * @cancelled: out: timeouts ended by a cancel of any kind, those of io_uring included
- * @stopped:   out: pending timeouts ended by HWT_IOC_STOP
  * @expired:   out: firings; each firing of a periodic timeout counts
  * @overruns:  out: periods of periodic timeouts that passed without an event of their own
- * @read:      out: events read, or moved to the ring of events
- * @rejected:  out: operations that schedule or modify a timeout and failed with ENOSPC or ESHUTDOWN
+ * @read:      out: events read, or moved to the ring of events; not completions of io_uring
+ * @rejected:  out: operations that schedule or modify a timeout and failed with ENOSPC
  * @limit:     out: the limit (HWT_LIMIT_) that was the last to refuse a call; 0 if none has
  * @reserved:  0
+ *
+ * HWT_IOC_STATS and HWT_IOC_LIST first fire what is due, but not more than 1,024 timeouts.
  */
 struct hwt_stats_args {
 	__u32		size;
@@ -532,7 +617,6 @@ struct hwt_stats_args {
 	__aligned_u64	scheduled;
 	__aligned_u64	modified;
 	__aligned_u64	cancelled;
-	__aligned_u64	stopped;
 	__aligned_u64	expired;
 	__aligned_u64	overruns;
 	__aligned_u64	read;
@@ -566,7 +650,8 @@ struct hwt_stats_args {
  * @remaining_ns: get: out: time until the deadline
  * @user_data:    schedule, modify: user_data; get: out: user_data
  * @overruns:     get: out: overruns
- * @reserved:     schedule, modify, cancel: 0
+ * @generation:   schedule, modify: out: generation
+ * @reserved:     cancel: 0
  *
  * The members mean the same as in the ioctl that the opcode names, and the errors are the same.
  * Members that an operation does not use must be zero, except those marked "out", whose previous
@@ -591,13 +676,13 @@ struct hwt_op {
 	__aligned_u64	user_data;
 	union {
 		__aligned_u64	overruns;
+		__aligned_u64	generation;
 		__aligned_u64	reserved;
 	};
 };
 
 /* Flags of struct hwt_rings */
 #define HWT_RINGS_MORE	0x1	/* events wait outside of the ring: HWT_IOC_ENTER moves them in */
-#define HWT_RINGS_END	0x2	/* the context was stopped: no event follows those in the ring */
 
 /**
  * struct hwt_rings - the beginning of the memory that HWT_IOC_RINGS creates
@@ -606,6 +691,12 @@ struct hwt_op {
  * @event_tail: number that the next event will have: events with lower numbers are in the ring.
  *              Written by the kernel
  * @flags:      HWT_RINGS_ bits; written by the kernel
+ * @due:        1 from the moment at which a timeout is due until HWT_IOC_ENTER or poll() has moved
+ *              its event, else 0; always 0 with HWT_SETUP_THREAD. A program that reads the ring
+ *              without system calls has to call HWT_IOC_ENTER when it sees 1. Written by the
+ *              kernel
+ * @next_ns:    the time at which @due will become 1, or a time before that; HWT_NEVER if nothing is
+ *              pending. Written by the kernel; a 32-bit kernel writes the two halves one by one
  * @reserved:   0
  * @op_tail:    number that the next operation will have: operations with lower numbers are queued.
  *              Written by the program
@@ -615,34 +706,46 @@ struct hwt_op {
  * @reserved3:  0
  *
  * Operations and events are numbered from 0; the numbers wrap at 2^32. The entry with number n is
- * at index n modulo the number of entries of the ring, which is a power of two.
+ * at index n modulo the number of entries of the ring, which is a power of two. To load with
+ * acquire semantics means that no later access is moved before the load; to store with release
+ * semantics, that no earlier access is moved behind the store. On x86, plain aligned accesses of 4
+ * bytes have both, if the compiler does not move them.
  *
  * To queue an operation: if op_tail - op_head is less than the number of entries of the ring of
  * operations, there is room. Fill in the entry with number op_tail, then store op_tail + 1 in
- * op_tail with release semantics. The operation has been carried out when op_head, loaded with
- * acquire semantics, has passed the number of the entry. The entry then has the result.
+ * op_tail with release semantics. After one or more entries, call HWT_IOC_ENTER. The operation has
+ * been carried out when op_head, loaded with acquire semantics, has passed the number of the entry.
+ * The entry then has the result and all members marked "out", until the program overwrites them.
  *
  * To take an event: load flags and then event_tail, both with acquire semantics. If event_head
  * differs from event_tail, read the event with number event_head, then store event_head + 1 in
- * event_head with release semantics. If event_head equals event_tail, there is no event in the
- * ring. In this case, if flags had HWT_RINGS_MORE, HWT_IOC_ENTER brings more events; if flags had
- * HWT_RINGS_END, no event will come.
+ * event_head with release semantics: the kernel may overwrite the entry from then on. If
+ * event_head equals event_tail, there is no event in the ring. In this case, if flags had
+ * HWT_RINGS_MORE or due is 1, call HWT_IOC_ENTER, and begin again.
+ *
+ * A program that also waits for other descriptors takes the events before the event_tail that it
+ * has loaded once, and returns to its loop, which reports the remaining ones. With EPOLLET it
+ * begins again in the next turn, without sleeping before, if there is an event or flags has
+ * HWT_RINGS_MORE.
  *
  * Threads that queue operations in the same ring must take turns, and so must threads that take
- * events. A program that writes nonsense to this memory harms only itself.
+ * events. The kernel reads each entry once and checks it, so a program that writes nonsense to this
+ * memory harms only itself. A child after fork() has the same rings.
  */
 struct hwt_rings {
 	__u32	op_head;
 	__u32	event_tail;
 	__u32	flags;
-	__u32	reserved[13];
+	__u32	due;
+	__aligned_u64	next_ns;
+	__u32	reserved[10];
 	__u32	op_tail;
 	__u32	reserved2[15];
 	__u32	event_head;
 	__u32	reserved3[15];
 };
 
-#define HWT_RING_ENTRIES_MAX	65536
+#define HWT_RING_ENTRIES_MAX	65536	/* maximum number of entries of a ring */
 
 /**
  * struct hwt_rings_args - HWT_IOC_RINGS: create rings
@@ -659,22 +762,33 @@ struct hwt_rings {
  * @op_size:       sizeof(struct hwt_op)
  * @reserved:      0
  *
- * The rings become active when their memory is mapped as a whole; for another length or offset,
- * mmap() fails with EINVAL. Until they are active, a further call of HWT_IOC_RINGS with the same
- * sizes returns the same rings, so a program that could not map them may try again, or go on
+ * The rings become active when their memory is mapped, by mmap(NULL, map_size, PROT_READ |
+ * PROT_WRITE, MAP_SHARED, fd, 0). Until they are active, a further call of HWT_IOC_RINGS with the
+ * same sizes returns the same rings, so a program that could not map them may try again, or go on
  * without them. Active rings stay active when they are unmapped.
  *
- * While rings are active, read() fails with EBUSY, and HWT_IOC_ENTER moves events to the ring of
- * events, in their order and as far as there is room. Until an event is moved, it stays in its
- * timeout: the event is not lost, HWT_RINGS_MORE is set, and a modify or cancel withdraws the
- * event. An event in the ring counts as read: the id of a one-shot has ended, and the event cannot
- * be withdrawn. poll() reports EPOLLIN while there are events in the ring or waiting to be moved.
+ * While rings are active, read() fails with EBUSY, also in a thread that waits in it. All events,
+ * earlier ones included, are moved to the ring of events, in their order and as far as there is
+ * room: by HWT_IOC_ENTER, after the operations of that call, and by poll(), select() and
+ * epoll_wait(). Until an event is moved, it stays in its timeout: the event is not lost,
+ * HWT_RINGS_MORE is set, and a modify or cancel withdraws the event. An operation that is only
+ * queued has not done so yet: submit before polling. An event in the ring counts as read: the id of
+ * a one-shot has ended, and the event cannot be withdrawn. So a program that ends an object ignores
+ * its events that are already in the ring. poll() reports EPOLLIN while there are events in the
+ * ring or waiting to be moved.
  *
  * Times in operations and events are in the time namespace of the caller of HWT_IOC_RINGS. The
  * rings are freed when the descriptors of the context are closed and the memory is unmapped.
  *
- *	EBUSY	the context has active rings, or rings of other sizes, or it has been stopped
+ *	EBUSY	the context has active rings, or rings of other sizes
  *	EINVAL	a number of entries or op_size is out of range, or op_size is no multiple of 8
+ *	ENOMEM	there is no memory, in the kernel or within the caller's memory cgroup
+ *
+ * mmap() fails with
+ *
+ *	EACCES	the descriptor is not open for reading and writing
+ *	EINVAL	there are no rings, MAP_SHARED is missing, the offset is not 0, or the length is not
+ *		map_size, rounded up to whole pages
  *	ENOMEM	there is no memory
  */
 struct hwt_rings_args {
@@ -699,8 +813,8 @@ struct hwt_rings_args {
  * @flags:      HWT_ENTER_ bits
  * @submit:     maximum number of operations to carry out; out: number of operations carried out,
  *              which is smaller if fewer were queued or a signal came
- * @wait:       number of events to wait for, at most as many as the ring has entries. The wait ends
- *              when the ring has this number of events, or no more will come. 0: do not wait
+ * @wait:       number of events to wait for, at most as many as the ring has entries; 0: do not
+ *              wait
  * @timeout_ns: maximum time to wait or, with HWT_ENTER_ABSOLUTE, the time at which the wait ends.
  *              HWT_NEVER: no limit
  * @sigmask:    with HWT_ENTER_SIGMASK, the signals that are blocked during the wait: signal n is
@@ -708,8 +822,7 @@ struct hwt_rings_args {
  *              Without HWT_ENTER_SIGMASK: 0
  * @events:     out: number of events in the ring
  * @result:     out: 0: the requested events have come, or @wait is 0; -ETIME: the time is over;
- *              -EINTR: the wait was interrupted, as described below; -ESHUTDOWN: the context was
- *              stopped, and no more events will come
+ *              -EINTR: the wait was interrupted, as described below
  *
  * The call carries out operations, then moves events to the ring, then waits and moves the events
  * that come during the wait. So if an operation withdraws an event, this event does not enter the
@@ -744,40 +857,50 @@ struct hwt_enter_args {
 /* -- io_uring ------------------------------------------------------------ */
 
 /*
- * These are commands for IORING_OP_URING_CMD on the descriptor. They are available if
+ * These are commands for IORING_OP_URING_CMD (46) on the descriptor. They are available if
  * HWT_FEATURE_URING is set, which requires Linux 6.7 or later. If they are not available,
- * IORING_OP_POLL_ADD and the rings above serve the same purpose. The context must have keys
- * (HWT_SETUP_KEYS). In the submission entry, cmd_op is the command, addr is the key, and cmd has a
- * struct hwt_uring_cmd. user_data belongs to the program or its library for io_uring. All other
- * members but opcode, flags and fd must be zero.
+ * IORING_OP_POLL_ADD (6) and the rings above serve the same purpose. The context must have keys
+ * (HWT_SETUP_KEYS). In the submission entry, these members are used, with their offset and size:
  *
- * HWT_URING_ARM	creates a one-shot timeout. The command completes when the timeout ends; the
- *			timeout has no event. cqe->res is 0 if the timeout has expired;
- *			-ECANCELED if the timeout was cancelled, its io_uring was closed, or the
- *			task that submitted the command has ended or called execve(); -ESHUTDOWN if
- *			the context was stopped; -EEXIST if the key has a timeout already; or an
- *			error of HWT_IOC_SCHEDULE.
- * HWT_URING_MODIFY	moves the timeout of the key. -ENOENT: the key has no timeout.
- * HWT_URING_CANCEL	ends the timeout of the key. If HWT_URING_ARM has created the timeout, the
- *			HWT_URING_ARM completes with -ECANCELED. -ENOENT: the key has no timeout.
- *			The struct hwt_uring_cmd must be zero.
+ *	opcode, flags, fd	0, 1 and 4: those of every request
+ *	cmd_op	8, 4 bytes: the command
+ *	addr	16, 8 bytes: the key
+ *	user_data	32, 8 bytes: belongs to the program or its library for io_uring
+ *	cmd	48, 16 bytes: a struct hwt_uring_cmd
  *
- * HWT_URING_MODIFY and HWT_URING_CANCEL complete at once, with 0 or a negative error. An unknown
- * command completes with -ENOTTY. With IORING_SETUP_IOPOLL, some kernels (6.12, but not 7.2)
- * accept only files that can be polled for completions: on these kernels, the commands of such an
- * io_uring complete with -EOPNOTSUPP.
+ * All other members must be zero. HWT_URING_ARM completes when the timeout ends, and the timeout
+ * has no event. The ioctls and operations on keys work on this timeout, too. HWT_URING_MODIFY and
+ * HWT_URING_CANCEL complete at once, and work on all timeouts of the context. The result of a
+ * completion (cqe->res) is 0, of HWT_URING_ARM if the timeout has expired, or
  *
- * A command completes only once, so a periodic timeout cannot be a command. Schedule it by
- * HWT_IOC_SCHEDULE, and get its events with IORING_OP_READ, or with IORING_OP_POLL_ADD
- * (IORING_POLL_ADD_MULTI) and read().
+ *	-ECANCELED	HWT_URING_ARM: the timeout was cancelled, its io_uring was closed, or the
+ *			task that submitted the command has ended or called execve()
+ *	-EEXIST		HWT_URING_ARM: the key has a timeout already
+ *	-ENOENT		the others: the key has no timeout (any more)
+ *	-EINVAL		an unused member is not zero, a flag is unknown, the context has no keys, or
+ *			a periodic timeout is given a slack
+ *	-ENOMEM, -ENOSPC	as for HWT_IOC_SCHEDULE and HWT_IOC_MODIFY
+ *	-ENOTTY		the command is unknown
+ *	-EBADF		the descriptor is open for reading only
+ *	-EOPNOTSUPP	HWT_FEATURE_URING is not set; or the io_uring has IORING_SETUP_IOPOLL, and
+ *			the kernel accepts only files that can be polled for completions (6.12, but
+ *			not 7.2)
+ *
+ * Times are in the time namespace of the submitting task. A command completes only once, so a
+ * periodic timeout cannot be a command. Schedule it by HWT_IOC_SCHEDULE, and get its events with
+ * IORING_OP_READ, or with IORING_OP_POLL_ADD (IORING_POLL_ADD_MULTI) and read().
+ *
+ * One armed command of a context makes its task fire what is due, and so complete all commands of
+ * the context. If this task does not run (it is stopped, or does not enter its io_uring), the other
+ * commands wait, too. So tasks, and instances of io_uring, have a context each.
  *
  * An armed command keeps the context, even if the last descriptor of the context is closed.
  * IORING_OP_ASYNC_CANCEL and IORING_OP_LINK_TIMEOUT do not end an armed command, because io_uring
  * does not pass them on to a file.
  */
-#define HWT_URING_ARM		_IO(HWT_IOC_MAGIC, 0x40)
-#define HWT_URING_MODIFY	_IO(HWT_IOC_MAGIC, 0x41)
-#define HWT_URING_CANCEL	_IO(HWT_IOC_MAGIC, 0x42)
+#define HWT_URING_ARM		_IO(HWT_IOC_MAGIC, 0x40)	/* create a one-shot timeout */
+#define HWT_URING_MODIFY	_IO(HWT_IOC_MAGIC, 0x41)	/* move the timeout of the key */
+#define HWT_URING_CANCEL	_IO(HWT_IOC_MAGIC, 0x42)	/* end it; the command is zero */
 
 /**
  * struct hwt_uring_cmd - the content of sqe->cmd
@@ -791,43 +914,24 @@ struct hwt_uring_cmd {
 	__u32		slack_us;
 };
 
-/* Sizes of the structures in their first version. Later versions are never smaller. */
-#define HWT_INFO_SIZE_VER1	80
+/* -- Sizes --------------------------------------------------------------- */
+
+/* The sizes of the structures in their first version. Later versions are never smaller. */
+#define HWT_INFO_SIZE_VER1	88
 #define HWT_SETUP_SIZE_VER1	40
-#define HWT_SCHEDULE_SIZE_VER1	56
-#define HWT_MODIFY_SIZE_VER1	56
+#define HWT_SCHEDULE_SIZE_VER1	64
+#define HWT_MODIFY_SIZE_VER1	72
 #define HWT_CANCEL_SIZE_VER1	24
 #define HWT_GET_SIZE_VER1	64
-#define HWT_STOP_SIZE_VER1	16
-#define HWT_STATS_SIZE_VER1	104
+#define HWT_STATS_SIZE_VER1	96
 #define HWT_LIST_SIZE_VER1	32
 #define HWT_LIST_ENTRY_SIZE_VER1	64
 #define HWT_OP_SIZE_VER1	64
 #define HWT_RINGS_SIZE_VER1	40
 #define HWT_ENTER_SIZE_VER1	40
 
-/*
- * Maximum values of entry_size (struct hwt_list_args) and op_size (struct hwt_rings_args). No later
- * version of struct hwt_list_entry or struct hwt_op will be larger.
- */
-#define HWT_LIST_ENTRY_SIZE_MAX	256
-#define HWT_OP_SIZE_MAX		256
-
-/* -- ioctls -------------------------------------------------------------- */
-
-/* Each ioctl takes a pointer to its structure, and returns 0, or -1 with the error in errno. */
-#define HWT_IOC_MAGIC		0xE7
-
-#define HWT_IOC_INFO		_IO(HWT_IOC_MAGIC, 0x00)
-#define HWT_IOC_SETUP		_IO(HWT_IOC_MAGIC, 0x01)
-#define HWT_IOC_SCHEDULE	_IO(HWT_IOC_MAGIC, 0x02)
-#define HWT_IOC_MODIFY		_IO(HWT_IOC_MAGIC, 0x03)
-#define HWT_IOC_CANCEL		_IO(HWT_IOC_MAGIC, 0x04)
-#define HWT_IOC_GET		_IO(HWT_IOC_MAGIC, 0x05)
-#define HWT_IOC_STOP		_IO(HWT_IOC_MAGIC, 0x06)
-#define HWT_IOC_STATS		_IO(HWT_IOC_MAGIC, 0x07)
-#define HWT_IOC_LIST		_IO(HWT_IOC_MAGIC, 0x08)
-#define HWT_IOC_RINGS		_IO(HWT_IOC_MAGIC, 0x09)
-#define HWT_IOC_ENTER		_IO(HWT_IOC_MAGIC, 0x0a)
+/* No later version of the elements of arrays and rings will be larger. */
+#define HWT_LIST_ENTRY_SIZE_MAX	256	/* maximum entry_size of struct hwt_list_args */
+#define HWT_OP_SIZE_MAX		256	/* maximum op_size of struct hwt_rings_args */
 
 #endif /* _HWT_UAPI_H */

@@ -13,10 +13,10 @@
 #include <linux/workqueue.h>
 
 #include "core/bh.h"
-#include "core/client.h"
 #include "core/clock.h"
 #include "core/cpus.h"
 #include "core/debugfs.h"
+#include "core/kick.h"
 #include "core/params.h"
 #include "core/registry.h"
 #include "core/stop.h"
@@ -153,6 +153,23 @@ out:
 
 /* -- Creation and destruction -------------------------------------------- */
 
+/*
+ * Let the first shard's engine call @clock_set, from now on: @clock_set may use all of the wheel,
+ * and the engine began to run before the wheel was complete. Kick the engine, so that it looks at
+ * the clock: no kick has told it of a set of the clock before the wheel was registered.
+ */
+static void hwt_wheel_tell_clock_set(struct hwt_wheel *wheel,
+				     const struct hwt_wheel_params *params)
+{
+	struct hwt_shard *shard = wheel->first_shard;
+
+	spin_lock_irq(&shard->lock);
+	shard->clock_set = params->clock_set;
+	shard->clock_set_arg = params->clock_set_arg;
+	spin_unlock_irq(&shard->lock);
+	hwt_engine_kick(shard);
+}
+
 /* The function behind the macro hwt_wheel_create(), which passes the caller's module as @owner. */
 struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 				     struct module *owner)
@@ -174,6 +191,8 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	wheel->users = 1;
 	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
 	hwt_debugfs_add(wheel);
+	if (params.clock_set)
+		hwt_wheel_tell_clock_set(wheel, &params);
 	return wheel;
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
@@ -345,12 +364,6 @@ int hwt_wheel_flush(struct hwt_wheel *wheel)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_flush);
-
-/* Return the shard of a wheel that serves the present CPU, for a client in hwt.ko. */
-struct hwt_shard *hwt_wheel_shard(const struct hwt_wheel *wheel)
-{
-	return hwt_shard_here(wheel);
-}
 
 /* -- Queries ----------------------------------------------------------------- */
 

@@ -202,10 +202,20 @@ class Bench:
         self.here("from user space, on this machine's kernel",
                   [BUILT / "user/user_bench", *(["-q"] if self.args.quick else ["-r", "3", "-t", "2"])], 3000)
 
+    def part_process(self):
+        """Timers of one event loop, in C and in Python. /dev/hwt is among them in a guest."""
+        counts = ["1000", "10000", *([] if self.args.quick else ["100000", "1000000"])]
+        self.here("timers in the process", [BUILT / "user/timers", *counts], 1800)
+        self.qemu("timers in the process, emulated", Test("timers", "program", 0, "timers", args="10000"), 1200, cpus=1,
+                  files={"hwt/bin/timers": BUILT / "user/timers"})
+        lib = BUILT / "lib"
+        host.logged(BUILT / "lib.log", "building libhwt", ["make", "-C", HERE.parent / "lib", f"O={lib}"])
+        self.here("timers in Python", ["env", f"LD_LIBRARY_PATH={lib}", f"PYTHONPATH={HERE.parent}/python",
+                                       "PYTHONDONTWRITEBYTECODE=1", sys.executable, HERE / "user/aio.py", *counts[:3]], 600)
+
     def part_neighbours(self):
-        """One user's timeouts beside another user at the limits."""
-        test = Test("neighbours", "program", 0, "neighbours", noload=True, args="" if self.args.quick else "-b")
-        self.boot("neighbours", "uml", test, 1200, "uml", memory="6G",
+        """A busy process beside an attacker."""
+        self.qemu("neighbours", Test("neighbours", "program", 0, "neighbours"), 600, cpus=1,
                   files={"hwt/bin/neighbours": BUILT / "user/neighbours"})
 
     def quick(self, text):
@@ -261,7 +271,7 @@ def source_version():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default="ops,many,life,late,contention,scale,trace,count,user,neighbours",
+    parser.add_argument("--only", default="ops,many,life,late,contention,scale,trace,count,user,process,neighbours",
                         help="parts, with commas between")
     parser.add_argument("--cpus", type=int, default=os.cpu_count(), help="scale: of the guest")
     parser.add_argument("--nodes", type=int, default=1, help="scale: NUMA nodes of the guest")

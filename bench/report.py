@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Make a report and plots from the benchmarks' results.
 
-report.py [--markdown FILE] DIR|LOG
+report.py [--markdown] DIR|LOG
 
 DIR has results.json, which bench.py writes. The report is printed and written to DIR/report.txt,
 the plots are written to DIR/plots. LOG is a kernel log, or another text with "@bench" lines;
 report.txt and plots are written beside it. With --markdown the report also replaces the text
-between "<!-- figures: begin -->" and "<!-- figures: end -->" in FILE, and the plots are copied to
-plots/ beside FILE.
+between "<!-- figures: begin -->" and "<!-- figures: end -->" in bench/figures.md, and the plots are
+copied to docs/plots.
 """
 import argparse
 import shutil
@@ -20,6 +20,8 @@ from plots import draw_all
 from results import Results, duration, figure, short, unique
 
 WIDTH = 100
+PAGE = Path(__file__).resolve().parent / "figures.md"
+PLOTS = PAGE.parents[1] / "docs/plots"
 MARKS = ("<!-- figures: begin -->", "<!-- figures: end -->")
 
 WHERE = {
@@ -91,7 +93,7 @@ OPERATIONS = (
 )
 GROWING = ("schedule", "schedule-relative", "push-back", "pull-forward", "cancel", "schedule+cancel")
 GROWTH = 1.3
-# The same for other benchmarks.
+# The same for other benchmarks, with the number of timeouts if only that counts.
 OTHERS = (
     ("schedule to callback", "through", "hwt", "schedule-to-callback",
      (("timer_list", 1.0), ("delayed_work", 0.5))),
@@ -105,6 +107,14 @@ OTHERS = (
      (("timerfd", None), ("io_uring-batch", None))),
     ("  push back", "user", "hwt-uring-batch", "rearm", (("io_uring-batch", None),)),
     ("/dev/hwt, bytes", "user", "hwt", "memory", (("timerfd", 0.25),)),
+    ("  open", "user", "hwt", "open", (("timerfd", None),)),
+    ("  close", "user", "hwt", "close", (("timerfd", None),)),
+    ("  a single timer", "user", "hwt", "late", (("timerfd", 1.1),)),
+    ("  the same, by rings", "user", "hwt-rings", "late", (("timerfd", 1.1),)),
+    ("  due at once, rings", "user", "hwt-rings", "cpu", (("timerfd", 0.7),), 1000),
+    ("", "user", "hwt-rings", "cpu", (("timerfd", 0.4),), 10000),
+    ("  due at once, read", "user", "hwt", "cpu", (("timerfd", 0.9),), 1000),
+    ("", "user", "hwt", "cpu", (("timerfd", 0.7),), 10000),
 )
 MODES = ("apart", "burst")
 COLUMNS = f"{'hwt':>6} {'other':>6} {'ratio':>6} {'ok?':4}"
@@ -157,8 +167,8 @@ def targets_growth(results):
 def targets_others(results):
     """Return the lines on the other benchmarks."""
     lines = [target("", "n", "against", "goal", COLUMNS, "where")]
-    for label, bench, peer, operation, others in OTHERS:
-        ours = {"bench": bench, "peer": peer, "op": operation}
+    for label, bench, peer, operation, others, *count in OTHERS:
+        ours = {"bench": bench, "peer": peer, "op": operation, **({"n": count[0]} if count else {})}
         for other, goal in others:
             found = results.pair(ours, {**ours, "peer": other})
             lines.append(target(label, short(found[0]["n"]) if found else "", other, goal, judge(found, goal),
@@ -205,13 +215,6 @@ def lateness(rows):
                    *(duration(row[key]) for key in ("median", "p90", "p99", "high")), row["early"]] for row in rows], 3)
 
 
-def neighbours(rows):
-    """Return the lateness, and the time of a call, by the load of the other user."""
-    return table(["other user", "", "n", "median", "99%", "worst"],
-                 [[row["row"], row["op"], row["n"], *(duration(1000 * row[key]) for key in ("median", "p99", "worst"))]
-                  for row in rows], 2)
-
-
 def contention(rows):
     """Return the cost by operation and peer, with a column for each number of threads."""
     order = unique(row["op"] for row in rows)
@@ -237,17 +240,23 @@ def scale(rows):
 def user(rows):
     """Return a table for each number of timers."""
     lines = []
-    columns = ("create", "rearm", "cancel", "reap", "due", "mem-slab", "mem-rss", "memory")
+    every = ("create", "rearm", "cancel", "cpu", "due", "mem-slab", "mem-rss", "memory")
     for count in unique(row["n"] for row in rows):
         some = {(row["peer"], row["op"]): row for row in rows if row["n"] == count}
         peers = unique(peer for peer, _ in some)
-        lines += [f"{count:,} timers",
+        columns = ("open", "close", "late") if count == 1 else every
+        lines += ["a single timer" if count == 1 else f"{count:,} timers",
                   *table(["", *columns], [[peer, *(median(some[peer, name]) if (peer, name) in some else "-"
-                                                   for name in columns)] for peer in peers]),
-                  *(f"  {peer}'s thread, beside that: " +
-                    ", ".join(f"{name.removesuffix('-engine')} {median(row)}" for (whose, name), row in some.items()
-                              if whose == peer and name.endswith("-engine"))
-                    for peer in peers if (peer, "create-engine") in some), ""]
+                                                   for name in columns)] for peer in peers]), ""]
+    return lines[:-1]
+
+
+def by_peer(rows):
+    """Return the least cost by operation, with a column for each peer, in a table for each n."""
+    lines = []
+    for count in unique(row["n"] for row in rows):
+        some = [row for row in rows if row["n"] == count]
+        lines += [f"{count:,} timers", *pivot(some, ("op",), "peer", lambda row: figure(row["low"])), ""]
     return lines[:-1]
 
 
@@ -281,10 +290,11 @@ between (floor: the replay itself). recorded: the recording's operations, and ex
     "late": ("Lateness", lateness, """\
 Time from the deadline to the callback. Delays are between half of the span and the whole span.
 busy: a thread on each CPU computes. early: number of callbacks before the deadline."""),
-    "neighbours": ("Neighbours", neighbours, """\
-Lateness of one user's timeouts, one in each tick (fired: until the event; woken: until the read
-returns it), and the time of its calls (call), beside another user, whose load
-tests/user/neighbours.c describes."""),
+    "neighbours": ("Neighbours", by_unit(("row",)), """\
+Shares of one CPU: of a busy process, and of an attacker in another cgroup with 15 contexts, each
+with 1,500 periodic timeouts of 1 ms. spins: 15 busy threads instead. silent: makes no further call.
+reads: reads all its events. max: cpu.max of 10 %. weight: cpu.weight of 25, with 100 of the other.
+nice: nice value 19, in the same cgroup."""),
     "contention": ("Contention on real cores", contention, """\
 The hot path in user space: ns of CPU time per operation, by the number of threads. hwt-all: with
 the engine's part. locked: the same buckets under one lock."""),
@@ -300,9 +310,18 @@ Medians of each hot path. collect and expire, which the engine does for all time
 averages and depend on the number of timeouts. locked: locked operations. own_lines: the cache lines
 of the timeout and its neighbours, which are cold with many timeouts."""),
     "user": ("From user space", user, """\
-ns or bytes for each timer. reap: all timers are due at once; from the first known expiry to the
-last event. due: the same from the deadline on, with the expiry and its lateness. memory: the
-kernel's objects (mem-slab) and the process's pages (mem-rss)."""),
+ns or bytes for each timer. cpu: all timers are due at once; all CPU time until the last event, with
+that of interrupts. due: the same by the wall clock, from the deadline on. late: from the deadline
+to the program. memory: the kernel's objects (mem-slab) and the process's pages (mem-rss)."""),
+    "process": ("Timers in the process", by_peer, """\
+ns of CPU time for each operation, with system calls; the least of the repetitions. store: two
+stores, and no timer. lazy: libev, with a store for each push, and a timer that looks when it fires.
+lists: a list for each duration. put-off-by-it: for each timer, once a period. mix: for each request
+of a server, with its part of the turns of the loop."""),
+    "aio": ("Timers in Python", by_peer, """\
+ns of CPU time for each operation, with the turns of asyncio's loop; the least of the repetitions.
+lazy: asyncio, with a store for each push, and a callback that looks. hwt-30ms: with a granularity
+of 30 ms. put-off-by-it: for each timer, once a period."""),
 }
 
 
@@ -321,7 +340,7 @@ def about(results):
 def report(results):
     """Return a list of (key, title, lines)."""
     parts = [("about", "hwt: benchmarks", about(results))]
-    if unique(row["bench"] for row in results.rows) not in (["contention"], ["passes"], ["scale"]):
+    if unique(row["bench"] for row in results.rows) not in (["contention"], ["passes"], ["scale"], ["process"]):
         parts.append(("targets", "Targets", targets(results)))
     for bench, (title, make, intro) in SECTIONS.items():
         lines = wrapped(intro)
@@ -346,27 +365,26 @@ def as_markdown(parts, drawn):
     """Return the report for the documentation, with the plots."""
     text = []
     for bench, title, lines in parts:
-        text += [f"### {title}", "", "```text", *lines, "```", ""]
+        text += [f"## {title}", "", "```text", *lines, "```", ""]
         for plot in drawn.get(bench, ()):
-            text += [f"![{plot.what}](plots/{plot.name})", ""]
+            text += [f"![{plot.what}](../docs/plots/{plot.name})", ""]
     return "\n".join(text)
 
 
-def replace_figures(path, text, plots):
-    """Replace the text between the marks of a file, and copy the plots beside the file."""
-    page = path.read_text(encoding="utf-8")
+def replace_figures(text, plots):
+    """Replace the text between the marks of bench/figures.md, and copy the plots."""
+    page = PAGE.read_text(encoding="utf-8")
     begin, end = (page.find(mark) for mark in MARKS)
     if begin < 0 or end < begin:
-        sys.exit(f"{path}: needs a line '{MARKS[0]}' and then one '{MARKS[1]}'")
-    path.write_text(f"{page[:begin]}{MARKS[0]}\n\n{text}\n{page[end:]}", encoding="utf-8")
-    (path.parent / "plots").mkdir(exist_ok=True)
+        sys.exit(f"{PAGE}: needs a line '{MARKS[0]}' and then one '{MARKS[1]}'")
+    PAGE.write_text(f"{page[:begin]}{MARKS[0]}\n\n{text}\n{page[end:]}", encoding="utf-8")
     for plot in plots:
-        shutil.copy(plot, path.parent / "plots")
+        shutil.copy(plot, PLOTS)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help="replace the figures in it, too")
+    parser.add_argument("--markdown", action="store_true", help="replace the figures in bench/figures.md, too")
     parser.add_argument("path", metavar="DIR|LOG", type=Path, help="where results.json is, or a log")
     args = parser.parse_args()
     try:
@@ -382,7 +400,7 @@ def main():
     except FileNotFoundError as missing:
         sys.exit(f"{missing.filename}: not found; no plots without it")
     if args.markdown:
-        replace_figures(args.markdown, as_markdown(parts, drawn),
+        replace_figures(as_markdown(parts, drawn),
                         [out / "plots" / plot.name for plots in drawn.values() for plot in plots])
 
 

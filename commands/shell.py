@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""make shell: a guest with hwt loaded, and a shell in it. tests/README.md documents it.
+"""make shell: a guest with hwt loaded, and a shell in it. README.md documents it.
 
 The options are environment variables: KERNEL, CPUS, MEMORY, PARAMS, PROGRAM and MODULE as for make;
 HWT_ARGS and HWT_RUN are ARGS and RUN; HWT_HERE is the directory that the guest mounts.
@@ -167,7 +167,7 @@ def main():
             raise host.Failed(f"MODULE: {path} is built for Linux {release(path)}, the guest has {kernel.release}: "
                               f"build it against {kernel.kdir}")
     with build.locked(OUT / "lock", "another make shell is running in this tree: set HWT_BUILD to another directory"):
-        tree = build.modules(kernel, f"{kernel.name}-plain", tests=False)
+        tree = build.modules(kernel, f"{kernel.name}-plain", tests=False, words=(build.PLAIN,))
         overlay = OUT / "overlay"
         shutil.rmtree(overlay, ignore_errors=True)
         shutil.copytree(kernel.dir / "shell", overlay / "hwt/disk")

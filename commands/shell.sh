@@ -49,6 +49,14 @@ log_of()
 	return $code
 }
 
+# Let modprobe give the device to the group hwt, as udev's rule does.
+group()
+{
+	groupadd --system hwt
+	echo 'install hwt modprobe --ignore-install hwt $CMDLINE_OPTS && chgrp hwt /dev/hwt && chmod 660 /dev/hwt' \
+		>/etc/modprobe.d/hwt.conf
+}
+
 # shellcheck disable=SC2086 # parameters
 load() { said=$(log_of modprobe hwt $SHELL_PARAMS 2>&1) || { echo "$said"; return 1; }; }
 insert() { echo "# insmod $*"; log_of insmod "$@"; }
@@ -61,7 +69,7 @@ interactive()
 
 Linux $(uname -r), hwt is$(grep -q "^hwt " /proc/modules || echo " not") loaded${SHELL_PARAMS:+ with $SHELL_PARAMS}.
 
-  hwtctl info, stats, run, bench ...     Tab completes; man hwtctl, man 4 hwt, man 9 hwt, man libhwt
+  hwtctl info, stats, run, list ...      Tab completes; man hwtctl, man 4 hwt, man 9 hwt, man libhwt
   first, tour, hwt_first.py ...          samples: programs in C and Python
   modprobe hwt_retry, hwt_heartbeat ...  samples: modules; dmesg shows their messages
   hwt-lateness.bt, hwt-callbacks.bt      by bpftrace; perf and trace-cmd are there, too
@@ -81,7 +89,7 @@ inside()
 	# Ctrl-C ends a program, but not this script.
 	trap : INT
 	cd && cp -a /hwt/shell/root/. / && cp -a /hwt/shell/files/. . && ldconfig &&
-		mkdir -p "$modules" && cp /hwt/modules/*.ko "$modules" && depmod 2>/dev/null || exit
+		mkdir -p "$modules" && cp /hwt/modules/*.ko "$modules" && depmod 2>/dev/null && group || exit
 	keep load hwt.ko
 	eval "$SHELL_INSERT"
 	for name in $SHELL_PROGRAMS; do keep program "$name"; done

@@ -214,8 +214,8 @@ void hwt_bh_relax(struct hwt_shard *shard)
 /* -- Firing ---------------------------------------------------------------- */
 
 /*
- * Decide anew, in a loop, whether a timeout that was taken off the due list fires. The shard's note
- * of it is set, and is cleared if it does not fire. Return as hwt_bh_claim().
+ * Decide anew, in a loop, whether a timeout that was taken off the due list fires. The engine's
+ * @current_timeout is the timeout, and becomes NULL if it does not fire. Return as hwt_bh_claim().
  */
 static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				       u64 *tick)
@@ -227,10 +227,10 @@ static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeo
 
 	/*
 	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
-	 * after this change sees the note that hwt_bh_claim() has stored. Barrier state.fire, pairs
-	 * with state.arm and earlier.mb in hwt_arm(), earlier.mb in __hwt_schedule() and
-	 * earlier.touched in hwt_arm_earlier(): the callback sees what was written before the
-	 * timeout was scheduled.
+	 * after this change sees current_timeout as hwt_bh_claim() has stored it. Barrier
+	 * state.fire, pairs with state.arm and earlier.mb in hwt_arm(), earlier.mb in
+	 * __hwt_schedule() and earlier.touched in hwt_arm_earlier(): the callback sees what was
+	 * written before the timeout was scheduled.
 	 */
 	do {
 		if (old & HWT_F_PERIODIC) {
@@ -247,7 +247,7 @@ static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeo
 	if (change.action != HWT_CALL) {
 		/*
 		 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
-		 * the note gone sees what the callback before wrote.
+		 * current_timeout NULL sees what the previous callback wrote.
 		 */
 		smp_store_release(&shard->engine.current_timeout, NULL);
 		if (change.action == HWT_LINK && change.state != old)
@@ -266,9 +266,9 @@ static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeo
 }
 
 /*
- * Note that the callback of a timeout, which was taken off the due list, is executing, and end its
- * hold, unless it is periodic: then link it again. Store the tick for which it was due. Return
- * false if it does not fire, because it was cancelled, touched or scheduled again.
+ * Set current_timeout to a timeout that was taken off the due list, and end its hold or, if it is
+ * periodic, link it again. Store the tick for which it was due. Return false if it does not fire,
+ * because it was cancelled, touched or scheduled again.
  */
 static __always_inline bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 					 u64 *tick)
@@ -278,14 +278,14 @@ static __always_inline bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_tim
 	struct hwt_change change;
 
 	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds this
-	 * note sees what the callback before wrote.
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
+	 * @timeout in current_timeout sees what the previous callback wrote.
 	 */
 	smp_store_release(&shard->engine.current_timeout, timeout);
 	change = hwt_state_fire_bh(old, shard->buckets.cursor, hwt_touched_tick(shard, timeout), 0);
 	/*
 	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
-	 * after this change sees the note that is stored above. Barrier state.fire, pairs with
+	 * after this change sees current_timeout as stored above. Barrier state.fire, pairs with
 	 * state.arm and earlier.mb in hwt_arm(), earlier.mb in __hwt_schedule() and earlier.touched
 	 * in hwt_arm_earlier(): the callback sees what was written before the timeout was
 	 * scheduled.
@@ -308,7 +308,7 @@ static inline void hwt_bh_wake(struct hwt_shard *shard, struct hwt_timeout *time
 	hwt_wake(shard, &shard->engine);
 }
 
-/* Prepare to call a client's function in a softirq. The note of it is set. Drops the lock. */
+/* Prepare to call a client's function, once current_timeout is set. Drops the shard's lock. */
 static __always_inline void hwt_bh_call_begin(struct hwt_shard *shard, const void *fn,
 					      struct hwt_call *call)
 	__releases(&shard->lock)
@@ -370,8 +370,8 @@ static __always_inline void hwt_bh_fire_one(struct hwt_shard *shard, struct hwt_
 		trace_hwt_expire_exit(shard, timeout, expire);
 	hwt_bh_call_end(shard, &call);
 	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds the
-	 * note gone sees what the callback wrote.
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
+	 * current_timeout NULL sees what the callback wrote.
 	 */
 	smp_store_release(&shard->engine.current_timeout, NULL);
 	hwt_lateness_count(shard, began, &due);
@@ -412,13 +412,13 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
 	if (!hwt_due_take(shard, timeout, &due))
 		return false;
 	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds this
-	 * note sees what the callback before wrote.
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
+	 * @timeout in current_timeout sees what the previous callback wrote.
 	 */
 	smp_store_release(&shard->engine.current_timeout, timeout);
 	/*
 	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
-	 * after this change sees the note that is stored above. Barrier state.fire, pairs with
+	 * after this change sees current_timeout as stored above. Barrier state.fire, pairs with
 	 * state.arm and earlier.mb in hwt_arm() and earlier.mb in __hwt_schedule(): @fn sees what
 	 * was written before the timeout was scheduled.
 	 */
@@ -437,8 +437,8 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
 		hwt_bh_call_end(shard, &call);
 	}
 	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds the
-	 * note gone sees what @fn wrote.
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
+	 * current_timeout NULL sees what @fn wrote.
 	 */
 	smp_store_release(&shard->engine.current_timeout, NULL);
 	hwt_bh_wake(shard, timeout);
@@ -452,8 +452,8 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
  * @arg:   the second argument of @fn
  *
  * Take up to HWT_STEP timeouts off the due list. The hold of each ends before the call. A _sync
- * call waits for @fn, by the shard's note, as it waits for a callback: so bottom halves are off,
- * because a softirq that waits must not have interrupted @fn.
+ * call finds the timeout in current_timeout, and waits for @fn as for a callback: so bottom halves
+ * are off, because a softirq that waits must not have interrupted @fn.
  *
  * Return: the number of timeouts handed back.
  */
@@ -495,15 +495,27 @@ static bool hwt_bh_enter(struct hwt_shard *shard)
 		hwt_count(&shard->wakeups, 1);
 	}
 	spin_unlock_irq(&shard->lock);
-	/* A callback that takes long must not keep the CPU for further callbacks. */
+	/* After this time, hwt_bh_spent() ends the softirq: its callbacks must not keep the CPU. */
 	if (entered)
 		shard->bh.until = jiffies + 1;
 	return entered;
 }
 
+/* Return true if CLOCK_REALTIME was set back after a timer had fired for the present pass. */
+static bool hwt_bh_set_back(const struct hwt_shard *shard)
+	__must_hold(&shard->bh.lock)
+{
+	return shard->clock == HWT_CLOCK_REALTIME && shard->bh.timer_ns > hwt_clock_now(shard);
+}
+
 /*
  * End passes, and start a timer for the next one. @more: there is work left. Continue at the
  * present time, not in the past: timers for the past would all run in the present softirq.
+ *
+ * If CLOCK_REALTIME is set back during a softirq of hrtimers, this softirq, which has read the time
+ * at its beginning, runs each hrtimer at once that is started for less than the old time. So if
+ * there is work left on this clock, or if it was set back, continue at the next jiffy, in the
+ * softirq of timer_list.
  *
  * If another CPU lowers wake_tick, either this call reads the lower tick, or that CPU then finds
  * @timer_ns as set here, and starts a timer for its earlier tick.
@@ -523,13 +535,13 @@ static void hwt_bh_leave(struct hwt_shard *shard, bool more)
 	if (stopping)
 		return;
 	raw_spin_lock_irqsave(&shard->bh.lock, flags);
-	if (more) {
+	if (more || hwt_bh_set_back(shard)) {
 		shard->bh.timer_ns = hwt_clock_now(shard);
-		hrtimer_start(&shard->bh.hrtimer, ns_to_ktime(shard->bh.timer_ns),
-			      HRTIMER_MODE_ABS_SOFT);
-		/* If the clock is set back now, the first timer is far away. */
 		if (shard->clock == HWT_CLOCK_REALTIME)
-			mod_timer(&shard->bh.timer, jiffies);
+			mod_timer(&shard->bh.timer, jiffies + 1);
+		else
+			hrtimer_start(&shard->bh.hrtimer, ns_to_ktime(shard->bh.timer_ns),
+				      HRTIMER_MODE_ABS_SOFT);
 	} else {
 		ns = hwt_bh_wake_ns(shard);
 		if (ns == U64_MAX)

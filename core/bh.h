@@ -18,14 +18,14 @@ static inline bool hwt_bh_running(const struct hwt_shard *shard, const struct hw
 {
 	/*
 	 * Barrier running.rmb, pairs with state.note in hwt_bh_claim() and hwt_bh_claim_slow(): if
-	 * the state read before is that after the timeout has fired, this finds the note of its
-	 * callback, or of a later one.
+	 * the state read before is that after the timeout has fired, this finds current_timeout as
+	 * stored for that firing or later.
 	 */
 	smp_rmb();
 	/*
 	 * Barrier running.done, pairs with bh.done in hwt_bh_fire_one(), hwt_bh_claim(),
-	 * hwt_bh_claim_slow() and hwt_bh_hand_back_one(): a caller that finds the note gone sees
-	 * what the callback wrote.
+	 * hwt_bh_claim_slow() and hwt_bh_hand_back_one(): a caller that finds the timeout no
+	 * longer in current_timeout sees what the callback wrote.
 	 */
 	return smp_load_acquire(&shard->engine.current_timeout) == timeout;
 }

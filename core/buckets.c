@@ -369,8 +369,8 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
  * hwt_buckets_advance() - move the cursor on, from occupied bucket to occupied bucket
  * @buckets: the buckets
  * @now:     the tick to go to, below HWT_TICK_NEVER; the cursor does not go back to an earlier tick
- * @budget:  maximum number of timeouts to look at. A bucket that is emptied after a rebase counts
- *           as one timeout, a search for the next bucket as several (@cost of struct hwt_search)
+ * @budget:  maximum number of timeouts to look at. A bucket that is emptied after
+ *           hwt_buckets_rebase() counts as one, a search for the next bucket as its @cost
  * @stop:    if true, do not move the cursor on while the due list is not empty
  *
  * Append the timeouts with ticks up to @now to the due list, in the order of ticks. Timeouts that

@@ -29,23 +29,6 @@
 #include "core/wait.h"
 #include "core/wheel.h"
 
-/* -- The client's function -------------------------------------------------- */
-
-void hwt_handle_expire(struct hwt_timeout *timeout)
-{
-	struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
-
-	handle->fn(handle);
-}
-
-void hwt_handle_cancelled(struct hwt_timeout *timeout)
-{
-	struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
-
-	if (handle->cancelled)
-		handle->cancelled(handle);
-}
-
 /* -- The context of a callback ----------------------------------------------- */
 
 static int hwt_migrate_depth(void)

@@ -82,7 +82,8 @@ static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 
 /*
  * Return the default number of shards of a wheel: @wanted (the module's parameter "shards") or, if
- * @wanted is 0, one for up to 16 CPUs online, and one for each last-level cache if there are more.
+ * @wanted is 0, one for up to 16 CPUs online. If there are more CPUs, one for each last-level
+ * cache, but at most HWT_SHARDS_MAX.
  */
 unsigned int __init hwt_shards_choose(unsigned int wanted)
 {

@@ -198,7 +198,7 @@ static bool hwt_debug_freed(void *addr, enum debug_obj_state state)
 
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	/* The end of the hold, if it still comes, must not deactivate the timeout again. */
+	/* If hwt ends the hold later, __hwt_debug_track() must not deactivate a second time. */
 	WRITE_ONCE(timeout->tracked, 0);
 	debug_object_deactivate(timeout, &hwt_debug_descr);
 	return true;

@@ -18,8 +18,8 @@ void hwt_debug_move(const struct hwt_timeout *timeout);
 void hwt_debug_unload(struct hwt_shard *shard, struct module *module);
 
 /*
- * If the parameter "debug" is set, record whether hwt will hold the timeout once its state has
- * changed to @state. Called under the shard's lock, before the change.
+ * With "debug", record in timeout->tracked, and tell debug objects, whether hwt will need the
+ * timeout's memory in its next state, @state. Called under the shard's lock, before the change.
  */
 static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {

@@ -6,24 +6,14 @@
  */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
-#include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
-#include <linux/workqueue.h>
 
-#include "core/client.h"
 #include "core/debugfs.h"
 #include "core/shard.h"
 
 static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
-
-/*
- * The workqueue for works that create directories. In hwt_wq, they could deadlock: a client that
- * waits for such a work may hold a lock that a callback takes, and a work of hwt_wq may wait for
- * the callback. This queue has a rescuer, as works of other queues with a rescuer may wait for it.
- */
-static struct workqueue_struct *hwt_debugfs_wq;
 
 /* -- Files ----------------------------------------------------------------- */
 
@@ -168,40 +158,9 @@ DEFINE_SHOW_ATTRIBUTE(hwt_shards);
 
 /* -- Directories ------------------------------------------------------------ */
 
-struct hwt_debugfs_work {
-	struct work_struct	work;
-	void			(*create)(void *of);
-	void			*of;
-};
-
-static void hwt_debugfs_work_fn(struct work_struct *work)
+/* Add a registered wheel to debugfs. */
+void hwt_debugfs_add(struct hwt_wheel *wheel)
 {
-	struct hwt_debugfs_work *args = container_of(work, struct hwt_debugfs_work, work);
-
-	args->create(args->of);
-}
-
-/*
- * Have a kworker create a directory by @create, and wait for it. If the caller created it, the
- * memory would be charged to the caller's cgroup: at the limit, the caller would wait, or be
- * killed, with the lock of the parent directory held, for which all other callers wait.
- */
-void hwt_debugfs_run(void (*create)(void *of), void *of)
-{
-	struct hwt_debugfs_work args = { .create = create, .of = of };
-
-	if (!hwt_debugfs_wq)
-		return;
-	INIT_WORK_ONSTACK(&args.work, hwt_debugfs_work_fn);
-	/* No barrier: queue_work() and flush_work() order this task's accesses with the work's. */
-	queue_work(hwt_debugfs_wq, &args.work);
-	flush_work(&args.work);
-	destroy_work_on_stack(&args.work);
-}
-
-static void hwt_wheel_debugfs_create(void *of)
-{
-	struct hwt_wheel *wheel = of;
 	char name[HWT_NAME_MAX + 24];
 	struct dentry *dir;
 
@@ -217,12 +176,6 @@ static void hwt_wheel_debugfs_create(void *of)
 	wheel->debugfs = dir;
 }
 
-/* Add a registered wheel to debugfs. Waits for a kworker, so call it without hwt_wheels_lock. */
-void hwt_debugfs_add(struct hwt_wheel *wheel)
-{
-	hwt_debugfs_run(hwt_wheel_debugfs_create, wheel);
-}
-
 /* Remove a wheel from debugfs. When this returns, no reader of the wheel's files is left. */
 void hwt_debugfs_remove(struct hwt_wheel *wheel)
 {
@@ -234,15 +187,10 @@ struct dentry * __init hwt_debugfs_init(void)
 {
 	hwt_debugfs_root = debugfs_create_dir("hwt", NULL);
 	hwt_debugfs_wheels = debugfs_create_dir("wheels", hwt_debugfs_root);
-	if (!IS_ERR(hwt_debugfs_root))
-		hwt_debugfs_wq = alloc_workqueue("wq_hwt_debugfs", WQ_UNBOUND | WQ_MEM_RECLAIM,
-						 0);
 	return hwt_debugfs_root;
 }
 
 void hwt_debugfs_exit(void)
 {
 	debugfs_remove(hwt_debugfs_root);
-	if (hwt_debugfs_wq)
-		destroy_workqueue(hwt_debugfs_wq);
 }

@@ -71,17 +71,18 @@ static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeo
 }
 
 /**
- * hwt_delete_locked() - do what hwt_delete() does
+ * hwt_delete_locked() - do what hwt_delete() or hwt_try_delete() does
  * @shard:   the timeout's shard; its lock is held, and may be dropped and taken again
  * @timeout: the timeout
  * @set:     HWT_F_SHUTDOWN to shut the timeout down, too, else 0
- * @was:     the state before the cancel
+ * @try:     leave the timeout as it is while its callback is executing
  * @flags:   from the spin_lock_irqsave() of the lock
  *
- * Return: true if the timeout was pending, and the hold is over.
+ * Return: 1 if the timeout was pending, and the hold is over; -EBUSY if @try is true and a callback
+ * is executing; else 0.
  */
-bool hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, u64 *was,
-		       unsigned long *flags)
+int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try,
+		      unsigned long *flags)
 	__must_hold(&shard->lock)
 {
 	struct hwt_change change;
@@ -94,21 +95,44 @@ bool hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64
 	 */
 	do {
 		old = hwt_delete_collect(shard, timeout, &taken, flags);
+		/* Callbacks begin under the lock, so none begins before the change of the state. */
+		if (try && hwt_running(timeout)) {
+			if (taken)
+				hwt_collect_one(shard, timeout);
+			return -EBUSY;
+		}
 		if (hwt_linked(timeout) && !timeout->owed)
 			hwt_unlink(shard, timeout);
 		change = hwt_state_delete(old, set);
 		hwt_debug_track(timeout, change.state);
 	} while (change.state != old && !hwt_state_change(timeout, &old, change.state));
 
-	*was = old;
 	if (old & HWT_F_PENDING)
 		hwt_cancel_account(shard, timeout, old);
 	if (change.action != HWT_GIVE_BACK)
-		return false;
+		return 0;
 	if (timeout->owed)
 		hwt_unowe(timeout);
 	hwt_wake_timeout(shard, timeout);
-	return true;
+	return 1;
+}
+
+/* Delete a timeout that may be held. Parameters and result as for hwt_delete_locked(). */
+static int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout, bool try)
+{
+	unsigned long flags;
+	int ret;
+
+	/*
+	 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard, which
+	 * contains the lock, is freed only after spin_unlock_irqrestore() has returned.
+	 */
+	rcu_read_lock();
+	spin_lock_irqsave(&shard->lock, flags);
+	ret = hwt_delete_locked(shard, timeout, 0, try, &flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
+	rcu_read_unlock();
+	return ret;
 }
 
 /**
@@ -142,21 +166,31 @@ bool hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64
 bool hwt_delete(struct hwt_timeout *timeout)
 {
 	struct hwt_shard *shard = timeout->shard;
-	unsigned long flags;
-	bool ret;
-	u64 was;
 
 	if (!hwt_debug_used(timeout) || !shard || !hwt_held(timeout))
 		return false;
-	/*
-	 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard, which
-	 * contains the lock, is freed only after spin_unlock_irqrestore() has returned.
-	 */
-	rcu_read_lock();
-	spin_lock_irqsave(&shard->lock, flags);
-	ret = hwt_delete_locked(shard, timeout, 0, &was, &flags);
-	spin_unlock_irqrestore(&shard->lock, flags);
-	rcu_read_unlock();
-	return ret;
+	return hwt_delete_held(shard, timeout, false);
 }
 EXPORT_SYMBOL_GPL(hwt_delete);
+
+/**
+ * hwt_try_delete() - delete a timeout, unless its callback is executing
+ * @timeout: the timeout; its memory must remain valid until this returns
+ *
+ * Contexts as for hwt_delete(). The counterpart of try_to_del_timer_sync(). Never waits for a
+ * callback. After 1, the caller may free the timeout, if no other context schedules it. After 0,
+ * too, unless its ->cancelled or ->release has yet to be called, or its ->release is executing.
+ *
+ * Return: the result of hwt_delete(), and no callback is executing; or -EBUSY if one is: then the
+ * timeout stays as it is.
+ */
+int hwt_try_delete(struct hwt_timeout *timeout)
+{
+	struct hwt_shard *shard = timeout->shard;
+
+	if (!hwt_debug_used(timeout) || !shard)
+		return 0;
+	/* Take the lock even if the timeout is idle: this orders the last callback before. */
+	return hwt_delete_held(shard, timeout, true);
+}
+EXPORT_SYMBOL_GPL(hwt_try_delete);

@@ -7,7 +7,7 @@
 
 #include "core/shard.h"
 
-bool hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, u64 *was,
-		       unsigned long *flags);
+int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try,
+		      unsigned long *flags);
 
 #endif /* _HWT_CORE_DELETE_H */

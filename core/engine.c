@@ -189,7 +189,7 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 		hwt_worker_wake(shard);
 	else if (current != shard->engine.task || in_softirq())
 		hwt_engine_kick_locked(shard, 0);
-	/* Wake hwt_wait(): the call left may be a ->release, for which it does not wait. */
+	/* Wake hwt_wait(): if the owed call is a ->release, hwt_wait() does not wait for it. */
 	hwt_wake_timeout(shard, timeout);
 }
 
@@ -658,7 +658,10 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 	if (jump) {
 		hwt_count(&shard->clock_sets, 1);
 		if (shard->clock_set && !shard->stopping) {
-			/* Nothing fires: hwt_clock_moved() is true until clock_offset is set. */
+			/*
+			 * The lock is dropped for the call of clock_set(). No worker fires a
+			 * timeout meanwhile: hwt_clock_moved() is true until clock_offset is set.
+			 */
 			shard->engine.call = ++shard->calls;
 			hwt_call_begin(shard, &shard->engine, &shard->clock_timeout,
 				       shard->clock_set, &call);
@@ -834,7 +837,7 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	trace_hwt_pass(shard, cursor, collected, served);
 }
 
-/* Return the tick until which the engine has nothing to do but collect; 0 if it has work now. */
+/* Return the next tick with work, 0 for work now. Timeouts not yet collected are left out. */
 static u64 hwt_engine_target(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -975,8 +978,8 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 	tick = collected < HWT_COLLECT_STEP ? hwt_engine_target(shard) : 0;
 	spin_unlock_irq(&shard->lock);
 	/*
-	 * Another CPU may have lowered wake_tick of a BH shard: do not raise it. No barrier: the
-	 * timer, or the sleep, that follows is for the lowest of these ticks.
+	 * On a BH shard, hwt_bh_kick() may have lowered wake_tick further: keep the lower tick. No
+	 * barrier: the sleep, or the timer, that follows ends at the lowest tick that was stored.
 	 */
 	while (tick < published &&
 	       !atomic64_try_cmpxchg(&shard->wake_tick, (s64 *)&published, tick))

@@ -46,7 +46,8 @@ struct hwt_period {
  * hwt_due_take() - take a timeout off the due list, to fire it
  * @shard:   the shard; its lock is held
  * @timeout: the timeout
- * @due:     filled in, except @tick, which a state gives that is read later
+ * @due:     filled in, except @tick: the caller gets it from the timeout's old state when it fires
+ *           the timeout
  *
  * Return: false if it is no timeout, but the mark of a flush (struct hwt_mark).
  */
@@ -101,8 +102,8 @@ static inline void hwt_due_count(struct hwt_shard *shard, u64 old)
 }
 
 /*
- * Return the tick to which a timeout was touched, if it is beyond the cursor, else 0. The caller
- * has read the timeout's state.
+ * Return the tick of the deadline that hwt_touch() has stored, if it is beyond the cursor, else 0.
+ * The caller has read the timeout's state before, and changes it only if it is still the same.
  */
 static inline u64 hwt_touched_tick(const struct hwt_shard *shard, const struct hwt_timeout *timeout)
 {
@@ -110,8 +111,8 @@ static inline u64 hwt_touched_tick(const struct hwt_shard *shard, const struct h
 		   shard->buckets.cursor * shard->tick_ns))
 		return 0;
 	/*
-	 * Barrier fire.touched, pairs with state.arm in hwt_arm(): if the state that was read is
-	 * that of a call that has lowered @touched, this finds it lowered.
+	 * Barrier fire.touched, pairs with state.arm in hwt_arm(), which lowers @touched before it
+	 * changes the state: if the caller has read the new state, the lowered value is read here.
 	 */
 	smp_rmb();
 	return hwt_deadline_to_tick(shard, atomic64_read(&timeout->touched));

@@ -158,7 +158,10 @@ static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout
 	if (group->put)
 		group->put(timeout);
 	raw_spin_lock_irq(&group->lock);
-	/* In the member's callback, @ret is -EDEADLK: hwt_group_cancel() has counted the member. */
+	/*
+	 * If the caller is in a callback of this member, @ret is -EDEADLK, which does not say
+	 * whether it was pending: the earlier call of hwt_group_cancel() has counted it if it was.
+	 */
 	return ret > 0;
 }
 

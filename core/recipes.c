@@ -15,6 +15,21 @@
 
 /* -- Timeouts that are not embedded ------------------------------------------ */
 
+void hwt_handle_expire(struct hwt_timeout *timeout)
+{
+	struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
+
+	handle->fn(handle);
+}
+
+void hwt_handle_cancelled(struct hwt_timeout *timeout)
+{
+	struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
+
+	if (handle->cancelled)
+		handle->cancelled(handle);
+}
+
 static void hwt_handle_release(struct hwt_timeout *timeout)
 {
 	hwt_handle_put(container_of(timeout, struct hwt_handle, timeout));

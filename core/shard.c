@@ -48,9 +48,6 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	shard->wheel = args->wheel;
 	shard->number = args->number;
 	shard->node = args->node;
-	/* Only the engine of the first shard calls @clock_set, so the client is called once. */
-	shard->clock_set = args->number ? NULL : params->clock_set;
-	shard->clock_set_arg = params->clock_set_arg;
 	shard->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
 	shard->woken_ns = hwt_clock_stamp(shard);
 	shard->woken_tick = HWT_TICK_NEVER;

@@ -222,7 +222,8 @@ struct hwt_shard {
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;
 	/*
-	 * Inboxes that may have entries in @fresh: taken off submission lists, not collected yet.
+	 * The inboxes (one for each CPU) that may have entries in @fresh. A holder of the lock has
+	 * taken these entries off the CPU's submission lists, but has not collected them yet.
 	 */
 	struct list_head	intake;
 	unsigned int		intake_cpu;	/* CPU whose lists were taken last, for turns */
@@ -309,7 +310,7 @@ struct hwt_shard {
 		struct hrtimer		hrtimer;
 		call_single_data_t	call;		/* starts a timer on another CPU */
 		bool			called;		/* @call was used; protected by @lock */
-		bool			by_jiffies;	/* @timer may be used. Constant */
+		bool			by_jiffies;	/* @timer is used for ticks. Constant */
 		bool			in_pass;	/* protected by the shard's lock */
 		unsigned long		until;		/* jiffies; used by the pass */
 #ifdef CONFIG_PREEMPT_RT
@@ -333,7 +334,11 @@ struct hwt_shard {
 	bool			exiting;
 	/* Completed by each thread at its end. */
 	struct completion	exited;
-	hwt_clock_set_fn	clock_set;	/* NULL in all shards but the first */
+	/*
+	 * Of the client, in the first shard of a wheel that is complete; elsewhere NULL. Stored
+	 * once, under the lock, by hwt_wheel_create().
+	 */
+	hwt_clock_set_fn	clock_set;
 	void			*clock_set_arg;
 #ifdef CONFIG_LOCKDEP
 	/* Held by the shard's threads during callbacks, acquired by tasks that wait for them. */

@@ -415,7 +415,8 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
  * calls that schedule it as a one-shot, may run concurrently. If an earlier call has scheduled the
  * timeout, and it fires during this call, that firing may mix the arguments of the two calls.
  *
- * Return: the same as hwt_schedule(); also -EINVAL for a period of 0 or an unknown mode.
+ * Return: the same as hwt_schedule(); also -EINVAL for a period of 0, an unknown mode, or
+ * HWT_MODE_FIXED_DELAY on a BH wheel.
  */
 int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 			     u64 period_ns, unsigned int mode)

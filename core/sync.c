@@ -220,7 +220,7 @@ static int hwt_sync_bh(struct hwt_shard *shard, struct hwt_timeout *timeout, u64
 		rcu_read_lock();
 		spin_lock_irqsave(&shard->lock, flags);
 		/* Cancel in every round, since the timeout may have been scheduled again. */
-		pending |= hwt_delete_locked(shard, timeout, set, &was, &flags);
+		pending |= hwt_delete_locked(shard, timeout, set, false, &flags);
 		running = shard->engine.current_timeout == timeout;
 		own = running && shard->engine.task == current;
 		spin_unlock_irqrestore(&shard->lock, flags);
@@ -457,9 +457,9 @@ static void hwt_mark_owe(struct hwt_shard *shard, struct hwt_mark *mark, bool fi
 }
 
 /*
- * End the holds of the owner's timeouts that are on shard->owed, in this context. The mark @at is
- * the position in the list: timeouts before it are of other owners. A runner that takes it off has
- * taken all before it.
+ * End the holds of the owner's timeouts that are on shard->owed, in this context. The mark @at
+ * keeps the position while the lock is dropped: timeouts before it are of other owners. If a runner
+ * has taken @at off, it has taken all before it, so go on at the beginning of the list.
  */
 static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runner,
 				const struct module *owner)

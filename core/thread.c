@@ -17,7 +17,6 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
-#include "core/client.h"
 #include "core/cpus.h"
 #include "core/engine.h"
 #include "core/kick.h"
@@ -409,63 +408,3 @@ void hwt_threads_pin(struct hwt_shard *shard)
 	for (n = 0; n < shard->nr_workers; n++)
 		hwt_thread_repin(shard, &shard->worker[n].runner);
 }
-
-/* -- Cgroups --------------------------------------------------------------- */
-
-#ifdef CONFIG_CGROUPS
-struct hwt_attach {
-	struct work_struct	work;
-	struct task_struct	*from;
-	struct hwt_wheel	*wheel;
-	int			ret;
-};
-
-static void hwt_attach_work(struct work_struct *work)
-{
-	struct hwt_attach *attach = container_of(work, struct hwt_attach, work);
-	struct hwt_shard *shard;
-	unsigned int n;
-
-	for (shard = attach->wheel->first_shard; shard; shard = shard->next) {
-		/*
-		 * Wait for the engine's first pass: until then, the thread may pin itself, or set
-		 * engine.unpinned to be pinned later. Either would undo the move to the CPUs of the
-		 * cpuset below. Limit the wait: a real-time task may keep the thread from running.
-		 */
-		for (n = 0; shard->pinned && !READ_ONCE(shard->passes) && n < 1000; n++)
-			usleep_range(50, 100);
-		if (!shard->wheel->own_cpus)
-			WRITE_ONCE(shard->engine.unpinned, false);
-		attach->ret = cgroup_attach_task_all(attach->from, shard->thread);
-		if (attach->ret)
-			return;
-		/* The CPUs that the client has chosen take precedence over the cpuset. */
-		if (shard->wheel->own_cpus) {
-			cpus_read_lock();
-			set_cpus_allowed_ptr(shard->thread, shard->affinity);
-			cpus_read_unlock();
-		}
-	}
-}
-
-/*
- * Move the engines' threads of a wheel, which has no others, to the caller's cgroups. A kworker
- * does this: the caller may lack the privilege, or be throttled while it holds locks of cgroups.
- */
-int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
-{
-	struct hwt_attach attach = { .from = current, .wheel = wheel };
-
-	INIT_WORK_ONSTACK(&attach.work, hwt_attach_work);
-	/* No barrier: queue_work() and flush_work() order this task's accesses with the work's. */
-	queue_work(system_unbound_wq, &attach.work);
-	flush_work(&attach.work);
-	destroy_work_on_stack(&attach.work);
-	return attach.ret;
-}
-#else
-int hwt_wheel_attach_cgroups(struct hwt_wheel *wheel)
-{
-	return 0;
-}
-#endif

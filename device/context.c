@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: creation, stop and close of a context, and walks of its table of timeouts
+ * /dev/hwt: creation and close of a context, and walks of its table of timeouts
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/atomic.h>
 #include <linux/err.h>
+#include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/pvclock_gtod.h>
 #include <linux/rhashtable.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
-#include <linux/wait_bit.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "hwt.h"
-#include "core/client.h"
+#include "core/params.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/event.h"
 #include "device/ring.h"
-#include "device/show.h"
+#include "device/pass.h"
+#include "device/setup.h"
 #include "device/sized.h"
 #include "device/time.h"
 #include "device/user.h"
@@ -37,27 +41,20 @@ unsigned int hwt_max_timeouts = 1U << 20;
 module_param_named(max_timeouts, hwt_max_timeouts, uint, 0444);
 MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (1 to 1073741824, default 1048576)");
 
-/* Contexts not freed yet: a closed context counts until its wheel has released its timeouts. */
-static atomic_t hwt_contexts = ATOMIC_INIT(0);
+/* The open contexts by their numbers. While a task holds the xa_lock, none of them is freed. */
+DEFINE_XARRAY_ALLOC1(hwt_contexts);
 
-/* -- References ---------------------------------------------------------- */
-
-void hwt_context_put(struct hwt_context *ctx)
+/* Return the present time on the clock of a context. */
+u64 hwt_context_now(const struct hwt_context *ctx)
 {
-	if (!refcount_dec_and_test(&ctx->refs))
-		return;
-	hwt_user_put(ctx->user);
-	xa_destroy(&ctx->entries);
-	mutex_destroy(&ctx->setup_lock);
-	mutex_destroy(&ctx->walk_lock);
-	kfree(ctx);
-	/*
-	 * Barrier put.contexts, pairs with exit.contexts and exit.wait in hwt_contexts_exit(): if
-	 * the task that unloads the module sees hwt_contexts at 0, it sees this context freed. If
-	 * the task sees hwt_contexts above 0, wake_up_var() finds the task waiting, and wakes it.
-	 */
-	if (atomic_dec_and_test(&hwt_contexts))
-		wake_up_var(&hwt_contexts);
+	switch (READ_ONCE(ctx->clock)) {
+	case CLOCK_BOOTTIME:
+		return ktime_get_boottime_ns();
+	case CLOCK_REALTIME:
+		return ktime_get_real_ns();
+	default:
+		return ktime_get_ns();
+	}
 }
 
 /* Return the offset, ns, that the caller's time namespace adds to the clock of a context. */
@@ -128,6 +125,8 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 	step = kmalloc_array(HWT_ENTRY_STEP, sizeof(*step), HWT_GFP_USER);
 	if (!step)
 		return -ENOMEM;
+	if (hwt_pass_due(ctx))
+		hwt_pass_run(ctx, true);
 	do {
 		/* Advance list->cursor only after the store, so that a fault loses no entry. */
 		cursor = list->cursor;
@@ -147,20 +146,18 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 	return 0;
 }
 
-/* Call @fn, which may remove its entry, for each entry. Return how often @fn returned true. */
-static u64 hwt_context_walk(struct hwt_context *ctx,
-			    bool (*fn)(struct hwt_entry *entry))
+/* Cancel each timeout that existed before the call. Return their number. */
+u64 hwt_context_cancel_all(struct hwt_context *ctx)
 {
 	struct hwt_entry *entry;
-	unsigned int n = 0;
 	unsigned long slot;
 	u64 count = 0;
 
 	mutex_lock(&ctx->walk_lock);
 	xa_lock(&ctx->entries);
 	xa_for_each(&ctx->entries, slot, entry) {
-		count += fn(entry);
-		if (++n % HWT_ENTRY_STEP)
+		hwt_entry_cancel(entry);
+		if (++count % HWT_ENTRY_STEP)
 			continue;
 		xa_unlock(&ctx->entries);
 		mutex_unlock(&ctx->walk_lock);
@@ -173,126 +170,150 @@ static u64 hwt_context_walk(struct hwt_context *ctx,
 	return count;
 }
 
-/* Carry out HWT_IOC_STOP. Return the number of pending timeouts that this call has stopped. */
-u64 hwt_context_stop(struct hwt_context *ctx)
-{
-	u64 stopped;
+/* -- Creation and end ---------------------------------------------------- */
 
-	xa_lock(&ctx->entries);
-	ctx->closing = true;
-	xa_unlock(&ctx->entries);
-	stopped = hwt_context_walk(ctx, hwt_entry_stop);
-	/*
-	 * Set ctx->stopped under the lock: a task that removes the last event afterwards then sees
-	 * ctx->stopped set, and wakes the waiting tasks (hwt_event_wake_end()).
-	 */
-	xa_lock(&ctx->entries);
-	/*
-	 * Barrier stop.stopped, pairs with poll.stopped in hwt_poll() and read.stopped in
-	 * hwt_read_iter() and hwt_rings_enough(): a task that sees ctx->stopped set finds all
-	 * events. WRITE_ONCE() would do: all events were added in earlier critical sections of
-	 * entries.xa_lock, which this task holds. The release marks the pair.
-	 */
-	smp_store_release(&ctx->stopped, true);
-	if (ctx->rings)
-		hwt_rings_tell(ctx);
-	xa_unlock(&ctx->entries);
-	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM | EPOLLHUP);
-	return stopped;
+static void hwt_context_free(struct hwt_context *ctx)
+{
+	kvfree(ctx->pass.memory);
+	xa_destroy(&ctx->entries);
+	mutex_destroy(&ctx->setup_lock);
+	mutex_destroy(&ctx->walk_lock);
+	if (ctx->user)
+		hwt_user_put(ctx->user);
+	kfree(ctx);
 }
 
-/* -- Creation and end ---------------------------------------------------- */
+/* Add a context to hwt_contexts: device/show.c then lists it, and sets of the clock reach it. */
+static int hwt_context_show(struct hwt_context *ctx)
+{
+	static u32 next;
+	int ret;
+
+	ctx->opener = task_tgid_nr(current);
+	get_task_comm(ctx->command, current->group_leader);
+	ret = xa_alloc_cyclic(&hwt_contexts, &ctx->number, ctx, xa_limit_32b, &next, GFP_KERNEL);
+	return min(ret, 0);
+}
 
 struct hwt_context *hwt_context_create(void)
 {
-	struct hwt_wheel_params params;
-	struct hwt_context *ctx;
-	void *err = ERR_PTR(-ENOMEM);
+	struct hwt_context *ctx = kzalloc(sizeof(*ctx), HWT_GFP_USER);
+	int ret = -ENOMEM;
 
-	ctx = kzalloc(sizeof(*ctx), HWT_GFP_USER);
 	if (!ctx)
-		return err;
-	ctx->user = hwt_user_get();
-	if (!ctx->user)
-		goto err_free;
-	ctx->home = hwt_home_get(ctx->user);
-	if (IS_ERR(ctx->home)) {
-		err = ERR_CAST(ctx->home);
-		goto err_user;
-	}
-	ctx->wheel = ctx->home->wheel;
-	ctx->shard = hwt_wheel_shard(ctx->wheel);
-	ctx->unlimited = hwt_user_unlimited();
+		return ERR_PTR(-ENOMEM);
 	xa_init_flags(&ctx->entries, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&ctx->ready);
+	hwt_commands_init(&ctx->commands);
 	mutex_init(&ctx->setup_lock);
 	mutex_init(&ctx->walk_lock);
-	refcount_set(&ctx->refs, 1);
 	init_waitqueue_head(&ctx->wait);
-	atomic_inc(&hwt_contexts);
-	hwt_wheel_get_params(ctx->wheel, &params);
 	ctx->clock = CLOCK_MONOTONIC;
-	ctx->tick_ns = params.tick_ns;
-	hwt_show_add(ctx);
-	return ctx;
-
-err_user:
-	hwt_user_put(ctx->user);
-err_free:
-	kfree(ctx);
-	return err;
-}
-
-static bool hwt_context_cancel_one(struct hwt_entry *entry)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	hwt_entry_cancel(entry);
-	return true;
-}
-
-u64 hwt_context_cancel_all(struct hwt_context *ctx)
-{
-	return hwt_context_walk(ctx, hwt_context_cancel_one);
+	ctx->user = hwt_user_get();
+	if (ctx->user)
+		ret = hwt_setup_default(ctx);
+	if (!ret)
+		ret = hwt_context_show(ctx);
+	if (!ret)
+		return ctx;
+	if (ctx->wheel)
+		hwt_wheel_destroy(ctx->wheel);
+	hwt_context_free(ctx);
+	return ERR_PTR(ret);
 }
 
 /* Close a context. Nothing keeps the file open any more, so no system call uses the context. */
 void hwt_context_close(struct hwt_context *ctx)
 {
-	hwt_show_remove(ctx);
-	hwt_context_walk(ctx, hwt_context_cancel_one);
-	/*
-	 * rhashtable_destroy() waits, which a wheel's thread must not do. So call it here, and not
-	 * in hwt_context_put(), which a wheel's thread may call.
-	 */
+	xa_erase(&hwt_contexts, ctx->number);
+	hwt_context_cancel_all(ctx);
+	/* On return, the wheel has released all timeouts, and so freed the last entries. */
+	if (ctx->wheel)
+		hwt_wheel_destroy(ctx->wheel);
 	if (ctx->keyed)
 		rhashtable_destroy(&ctx->keys);
-	if (ctx->private)
-		hwt_user_destroy_wheel(ctx->user, ctx->unlimited, ctx->wheel);
-	else
-		hwt_home_put(ctx->user, ctx->home);
 	hwt_event_free_clock_set(ctx->clock_set);
-	/* All timeouts are cancelled, and no system call is running: nothing uses the rings now. */
+	/* The interrupt of the timer, which uses the rings, has to end first. */
+	hrtimer_cancel(&ctx->pass.timer);
 	hwt_rings_free(ctx->created_rings);
-	hwt_context_put(ctx);
+	hwt_context_free(ctx);
 }
+
+/* -- All contexts ---------------------------------------------------------- */
+
+/* Return the context with the lowest number from @number on, or NULL. */
+struct hwt_context *hwt_contexts_next(unsigned long number)
+	__must_hold(&hwt_contexts.xa_lock)
+{
+	return xa_find(&hwt_contexts, &number, UINT_MAX, XA_PRESENT);
+}
+
+/* CLOCK_REALTIME was set: the contexts on this clock may wait for a time that is never reached. */
+static void hwt_contexts_clock_set(struct work_struct *work)
+{
+	struct hwt_context *ctx;
+	unsigned long number;
+
+	for (number = 1; ; number++) {
+		xa_lock(&hwt_contexts);
+		ctx = hwt_contexts_next(number);
+		if (ctx) {
+			number = ctx->number;
+			if (READ_ONCE(ctx->clock) == CLOCK_REALTIME)
+				hwt_pass_clock_set(ctx);
+		}
+		xa_unlock(&hwt_contexts);
+		if (!ctx || number == UINT_MAX)
+			break;
+		cond_resched();
+	}
+}
+
+static DECLARE_WORK(hwt_clock_set_work, hwt_contexts_clock_set);
+
+/* No work is queued inside of the timekeeper, whose lock the scheduler may need. */
+static void hwt_contexts_irq_work(struct irq_work *work)
+{
+	/* No barrier: queue_work() orders the change of the clock before the work. */
+	queue_work(system_unbound_wq, &hwt_clock_set_work);
+}
+
+static struct irq_work hwt_contexts_clock_work = IRQ_WORK_INIT(hwt_contexts_irq_work);
+
+/* Called by the timekeeper at each update. @was_set: not 0 if the clock was set. */
+static int hwt_contexts_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
+{
+	/*
+	 * Barrier contexts.irq, pairs with kernel.irq_work in irq_work_run(): if the work is
+	 * pending already, hwt_pass_now() has yet to call ktime_get(), which sees that this change
+	 * has begun (the timekeeper's sequence count is odd), and waits for its end.
+	 */
+	if (was_set)
+		irq_work_queue(&hwt_contexts_clock_work);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block hwt_contexts_notifier = {
+	.notifier_call = hwt_contexts_clock_event,
+};
 
 /* -- The module ---------------------------------------------------------- */
 
 int __init hwt_contexts_init(void)
 {
-	if (hwt_max_timeouts && hwt_max_timeouts <= HWT_TIMEOUTS_LIMIT)
-		return 0;
-	pr_err("max_timeouts=%u is out of range: 1 to %u\n", hwt_max_timeouts, HWT_TIMEOUTS_LIMIT);
-	return -EINVAL;
+	if (!hwt_max_timeouts || hwt_max_timeouts > HWT_TIMEOUTS_LIMIT) {
+		pr_err("max_timeouts=%u is out of range: 1 to %u\n", hwt_max_timeouts,
+		       HWT_TIMEOUTS_LIMIT);
+		return -EINVAL;
+	}
+	return pvclock_gtod_register_notifier(&hwt_contexts_notifier);
 }
 
-/* Wait until all contexts are freed: a closed context is freed only after its timeouts. */
+/* No context is left, because an open file keeps the module loaded. */
 void hwt_contexts_exit(void)
 {
-	/*
-	 * Barrier exit.contexts, pairs with put.contexts in hwt_context_put(): if this task sees
-	 * hwt_contexts at 0, it sees all contexts freed. Barrier exit.wait, pairs with put.contexts
-	 * in hwt_context_put(): this task sees hwt_contexts at 0, or hwt_context_put() wakes it.
-	 */
-	wait_var_event(&hwt_contexts, !atomic_read_acquire(&hwt_contexts));
+	pvclock_gtod_unregister_notifier(&hwt_contexts_notifier);
+	irq_work_sync(&hwt_contexts_clock_work);
+	cancel_work_sync(&hwt_clock_set_work);
+	xa_destroy(&hwt_contexts);
 }

@@ -5,16 +5,16 @@
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
-#include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
 #include "hwt.h"
-#include "core/client.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/event.h"
+#include "device/pass.h"
+#include "device/thread.h"
 #include "device/time.h"
 #include "device/uring.h"
 #include "device/user.h"
@@ -22,50 +22,34 @@
 static struct kmem_cache *hwt_one_shot_cache;
 static struct kmem_cache *hwt_periodic_cache;
 
-static const struct hwt_timeout_ops hwt_entry_ops;
-
-/* -- References ---------------------------------------------------------- */
-
-void hwt_entry_put(struct hwt_entry *entry)
-{
-	struct hwt_context *ctx = entry->ctx;
-
-	if (!refcount_dec_and_test(&entry->refs))
-		return;
-	if (entry->charged)
-		hwt_user_drop_timeout(ctx->user);
-	kmem_cache_free(hwt_entry_periodic(entry) ? hwt_periodic_cache :
-						    hwt_one_shot_cache, entry);
-	hwt_context_put(ctx);
-}
-
 /* -- Time ---------------------------------------------------------------- */
 
 /* Return the time of the tick for which an entry is armed or, if not armed, was armed last. */
 static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 {
-	u64 tick = hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT;
-
-	return tick == HWT_TICK_NEVER ? HWT_NEVER : tick * entry->ctx->tick_ns;
+	return hwt_tick_ns(entry->ctx, hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT);
 }
 
 /*
- * Return the deadline for which an entry is armed or, if not armed, was armed last. While the
- * callback of a periodic timeout executes, the timeout is not armed: before hwt_entry_fire() stores
- * the deadline of this firing in entry->due_ns, return that deadline; afterwards, return the next
- * deadline. Called with entries.xa_lock held.
+ * Return the deadline for which an entry is armed or, if not armed, was armed last. While a wheel
+ * calls the callback of a periodic timeout, the timeout is not armed: before hwt_entry_fire()
+ * stores the deadline of this firing in entry->due_ns, return that deadline; afterwards, return the
+ * next deadline. Called with entries.xa_lock held.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
-	u64 next = hwt_deadline(&entry->timeout), due = hwt_entry_tick_ns(entry);
+	u64 due = hwt_entry_tick_ns(entry), next;
 
-	return next && entry->due_ns == due ? next : due;
+	if (!entry->ctx->wheel || entry->due_ns != due)
+		return due;
+	next = hwt_deadline(&entry->timeout);
+	return next ?: due;
 }
 
 /* Return the ns until an entry is due, 0 if it is not pending. Called with entries.xa_lock held. */
 u64 hwt_entry_remaining(const struct hwt_entry *entry)
 {
-	u64 due = hwt_entry_due(entry), now = hwt_wheel_now(entry->ctx->wheel);
+	u64 due = hwt_entry_due(entry), now = hwt_context_now(entry->ctx);
 
 	if (entry->final)
 		return 0;
@@ -105,7 +89,7 @@ int hwt_keys_init(struct hwt_context *ctx)
 	return rhashtable_init(&ctx->keys, &hwt_key_params);
 }
 
-struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
+static struct hwt_entry *hwt_entry_lookup(struct hwt_context *ctx, u64 id)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	struct hwt_entry *entry;
@@ -114,6 +98,20 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 		return rhashtable_lookup_fast(&ctx->keys, &id, hwt_key_params);
 	entry = xa_load(&ctx->entries, lower_32_bits(id));
 	return entry && entry->id == id ? entry : NULL;
+}
+
+/*
+ * Find the entry of an id for an operation. If it is due, it fires first, so that the operation
+ * sees what it would see if an interrupt had fired it on time.
+ */
+struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	struct hwt_entry *entry = hwt_entry_lookup(ctx, id);
+
+	if (!entry || ctx->wheel || !hwt_pass_settle(entry))
+		return entry;
+	return NULL;
 }
 
 /* Allocate at most as many entries as were handed out so far: at most half of all stay unused. */
@@ -144,31 +142,55 @@ void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 		kmem_cache_free_bulk(hwt_one_shot_cache, prealloc->n, prealloc->entries);
 }
 
-/* Allocate an entry with one reference; for a one-shot, from @prealloc if that is not NULL. */
+/* Free an entry that is not in the table, and that no wheel holds. */
+void hwt_entry_free(struct hwt_entry *entry)
+{
+	hwt_user_drop_timeout(entry->ctx->user);
+	kmem_cache_free(hwt_entry_periodic(entry) ? hwt_periodic_cache : hwt_one_shot_cache,
+			entry);
+}
+
+static int hwt_entry_refused(struct hwt_context *ctx)
+{
+	xa_lock(&ctx->entries);
+	hwt_context_limited(ctx, HWT_LIMIT_USER_TIMEOUTS);
+	ctx->stats.rejected++;
+	xa_unlock(&ctx->entries);
+	return -ENOSPC;
+}
+
+/*
+ * Allocate an entry, and count it against the limit of its user; a one-shot from @prealloc if that
+ * is not NULL. Return an ERR_PTR() on failure.
+ */
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
 				  const struct hwt_op *op)
 {
 	bool periodic = op->mode != HWT_MODE_ONE_SHOT;
 	struct hwt_entry *entry;
 
+	if (!hwt_user_add_timeout(ctx->user))
+		return ERR_PTR(hwt_entry_refused(ctx));
 	if (prealloc && !periodic)
 		entry = hwt_prealloc_take(prealloc);
 	else
 		entry = kmem_cache_alloc(periodic ? hwt_periodic_cache : hwt_one_shot_cache,
 					 HWT_GFP_USER);
-	if (!entry)
-		return NULL;
-	refcount_inc(&ctx->refs);
+	if (!entry) {
+		hwt_user_drop_timeout(ctx->user);
+		return ERR_PTR(-ENOMEM);
+	}
 	entry->ctx = ctx;
 	INIT_LIST_HEAD(&entry->ready);
 	entry->id = op->id;
 	entry->user_data = op->user_data;
 	entry->due_ns = HWT_NEVER;
-	refcount_set(&entry->refs, 1);
+	entry->generation = 0;
 	entry->mode = op->mode;
 	entry->kind = 0;
 	entry->final = false;
-	entry->charged = false;
+	entry->holds = 0;
+	entry->gone = false;
 	entry->uring = false;
 	if (periodic) {
 		/* Clear members that hwt_deadline() may read before the first firing sets them. */
@@ -177,36 +199,21 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 		entry->overruns = 0;
 		entry->missed = 0;
 	}
-	/* Set no wheel (NULL): the functions that put the entry into the table set the shard. */
-	hwt_timeout_init(&entry->timeout, NULL, &hwt_entry_ops);
 	return entry;
 }
 
-/* Count a timeout against the limits of its context and its user. Return 0 or -ENOSPC. */
-static int hwt_entry_charge(struct hwt_context *ctx)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	if (ctx->stats.timeouts >= hwt_context_max_timeouts(ctx))
-		return hwt_context_limited(ctx, HWT_LIMIT_TIMEOUTS);
-	if (!hwt_user_add_timeout(ctx->user))
-		return hwt_context_limited(ctx, HWT_LIMIT_USER_TIMEOUTS);
-	ctx->stats.timeouts++;
-	return 0;
-}
-
 /*
- * Charge an entry, and give it a slot of the table. entries.xa_lock may be dropped meanwhile to
- * allocate memory. After an error, the caller puts the entry; this ends the charge to the user.
+ * Count an entry against the limit of its context, and give it a slot of the table. entries.xa_lock
+ * may be dropped meanwhile to allocate memory. After an error, the caller frees the entry.
  */
 static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	int ret;
 
-	ret = hwt_entry_charge(ctx);
-	if (ret)
-		return ret;
-	entry->charged = true;
+	if (ctx->stats.timeouts >= hwt_context_max_timeouts(ctx))
+		return hwt_context_limited(ctx, HWT_LIMIT_TIMEOUTS);
+	ctx->stats.timeouts++;
 	ret = __xa_alloc(&ctx->entries, slot, entry,
 			 ctx->keyed ? XA_LIMIT(0, HWT_KEYED_MAX - 1) : xa_limit_32b, HWT_GFP_USER);
 	if (ret)
@@ -214,18 +221,30 @@ static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u
 	return ret;
 }
 
-/* Complete an insertion. With ctx->fixed set, HWT_IOC_SETUP can no longer change wheel or keys. */
+/* Prepare the timeout of an entry whose context can no longer be set up. */
+static void hwt_entry_prepare(struct hwt_context *ctx, struct hwt_entry *entry)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	if (ctx->wheel) {
+		hwt_thread_init(entry);
+	} else {
+		atomic64_set(&entry->timeout.state, 0);
+		entry->timeout.link.next = NULL;
+	}
+}
+
+/* Complete an insertion. With ctx->fixed set, HWT_IOC_SETUP can no longer change the context. */
 static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	hwt_timeout_set_shard(&entry->timeout, ctx->shard);
+	hwt_entry_prepare(ctx, entry);
 	WRITE_ONCE(ctx->fixed, true);
 	ctx->stats.pending++;
 }
 
 /*
  * Put an entry into the table, and give it an id. entries.xa_lock may be dropped meanwhile. After
- * an error, the caller puts the entry.
+ * an error, the caller frees the entry.
  */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -236,16 +255,16 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	if (ret)
 		return ret;
 	/* This context has no keys: HWT_IOC_SETUP fails while stats.timeouts counts the entry. */
-	if (!++ctx->generation)
-		ctx->generation = 1;
-	entry->id = (u64)ctx->generation << 32 | slot;
+	if (!++ctx->id_high)
+		ctx->id_high = 1;
+	entry->id = (u64)ctx->id_high << 32 | slot;
 	hwt_entry_inserted(ctx, entry);
 	return 0;
 }
 
 /*
  * Put @entry into the table and the hash of keys, unless another entry has the key. Return the
- * entry that has the key now, or an ERR_PTR(). If the result is not @entry, the caller puts @entry.
+ * entry that has the key now, or an ERR_PTR(). If the result is not @entry, the caller frees it.
  * entries.xa_lock may be dropped meanwhile.
  */
 struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry)
@@ -273,44 +292,77 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
 	return IS_ERR(old) ? ERR_PTR(-ENOMEM) : old;
 }
 
+/* Return the time of an operation: the delay, or the deadline on the context's clock. */
+static u64 hwt_entry_time(const struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
+			  s64 offset)
+{
+	bool rate = entry->mode == HWT_MODE_FIXED_RATE;
+
+	if (!(op->flags & HWT_ARM_ABSOLUTE))
+		return op->time_ns;
+	return hwt_time_from_user(op->time_ns, offset, rate ? period_ns : 0);
+}
+
+/*
+ * Return 0 if an operation may arm or replace an entry of the table. Otherwise return an error or,
+ * if a condition of the operation does not hold, the HWT_STATE_ bits.
+ */
+int hwt_entry_refuse(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	bool kept = op->flags & (entry->final ? HWT_ARM_PENDING : HWT_ARM_UNLESS_PENDING);
+	struct hwt_context *ctx = entry->ctx;
+	u64 ns;
+
+	if (!entry->final && op->flags & HWT_ARM_EARLIER) {
+		ns = hwt_entry_time(entry, op, period_ns, offset);
+		if (!(op->flags & HWT_ARM_ABSOLUTE))
+			ns = hwt_context_now(ctx) + min_t(u64, ns, S64_MAX);
+		ns = hwt_tick_ns(ctx, hwt_pass_slack_tick(ctx, ns, op->slack_ns));
+		kept |= ns >= hwt_entry_due(entry);
+	}
+	if (!kept)
+		return 0;
+	op->generation = 0;
+	return hwt_entry_state(entry);
+}
+
 /**
  * hwt_entry_arm() - arm an entry, for the first time or again
  * @entry:     the entry
- * @op:        the operation, which has the time and the slack
+ * @op:        the operation, which has the time and the slack, and gets the generation
  * @period_ns: the period, if the entry is periodic
  * @offset:    the result of hwt_context_offset()
  *
- * This call gets a reference to the entry for a hold that it begins.
- *
  * Return: 0 or a negative error.
  */
-int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
-		  s64 offset)
+int hwt_entry_arm(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
-	bool rate = entry->mode == HWT_MODE_FIXED_RATE;
+	u64 time_ns = hwt_entry_time(entry, op, period_ns, offset);
 	bool absolute = op->flags & HWT_ARM_ABSOLUTE;
-	u64 time_ns = op->time_ns;
-	int ret;
+	struct hwt_context *ctx = entry->ctx;
+	int ret = 0;
 
-	if (absolute)
-		time_ns = hwt_time_from_user(time_ns, offset, rate ? period_ns : 0);
-	refcount_inc(&entry->refs);
-	if (!hwt_entry_periodic(entry))
-		ret = hwt_schedule_flags(&entry->timeout, time_ns, op->slack_ns,
-					 absolute ? HWT_SCHEDULE_AT : 0);
+	if (ctx->wheel)
+		ret = hwt_thread_arm(entry, op, time_ns, period_ns);
 	else
-		ret = absolute ?
-			hwt_schedule_periodic_at(&entry->periodic, time_ns, period_ns,
-						 entry->mode) :
-			hwt_schedule_periodic(&entry->periodic, time_ns, period_ns,
-					      entry->mode);
-	/* If no new hold has begun, drop this reference: the table or the caller has another. */
-	if (ret < 0 || (ret & HWT_WAS_HELD))
-		refcount_dec(&entry->refs);
-	if (ret == -EAGAIN)
-		return hwt_context_limited(entry->ctx, HWT_LIMIT_PENDING);
-	return min(ret, 0);
+		ret = hwt_pass_arm(entry, time_ns, absolute, op->slack_ns);
+	if (ret)
+		return ret;
+	ctx->generation += ctx->generation == U32_MAX ? 2 : 1;
+	entry->generation = ctx->generation;
+	op->generation = ctx->generation;
+	return 0;
+}
+
+static void hwt_entry_disarm(struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	if (entry->ctx->wheel)
+		hwt_cancel(&entry->timeout);
+	else
+		hwt_pass_disarm(entry);
 }
 
 /**
@@ -320,17 +372,17 @@ int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_n
  * @period_ns: the new period, if the entry is periodic
  * @offset:    the result of hwt_context_offset()
  *
- * Return: the previous HWT_STATE_ bits, or a negative error, after which nothing has changed.
+ * Return: the previous HWT_STATE_ bits, or a negative error, after which nothing has changed. Nor
+ * has it if a condition does not hold: then op->generation is 0.
  */
-int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
-		     s64 offset)
+int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
+	int ret = hwt_entry_refuse(entry, op, period_ns, offset);
 	u32 was;
-	int ret;
 
-	if (entry->ctx->closing)
-		return -ESHUTDOWN;
+	if (ret)
+		return ret;
 	ret = hwt_entry_arm(entry, op, period_ns, offset);
 	if (ret)
 		return ret;
@@ -349,7 +401,7 @@ int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, u64 perio
 	return was;
 }
 
-/* End an entry that was removed from the table: drop its event, its command, and a reference. */
+/* End an entry that was removed from the table: drop its event and its command, and free it. */
 static void hwt_entry_end(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -359,11 +411,13 @@ static void hwt_entry_end(struct hwt_entry *entry)
 	hwt_uring_end(entry, -ECANCELED);
 	hwt_entry_set_final(entry);
 	ctx->stats.timeouts--;
-	hwt_event_wake_end(ctx);
-	hwt_entry_put(entry);
+	if (entry->holds)
+		entry->gone = true;
+	else
+		hwt_entry_free(entry);
 }
 
-/* Remove an entry from the table, and so end its id. This call may free the entry. */
+/* Remove an entry that is not armed from the table, and so end its id. The entry may be freed. */
 void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -375,138 +429,91 @@ void hwt_entry_remove(struct hwt_entry *entry)
 	hwt_entry_end(entry);
 }
 
-/*
- * Carry out HWT_IOC_STOP for an entry. Return true if its timeout was pending. In this case, if the
- * entry has a command of io_uring, complete the command, and remove the entry. If the entry has
- * neither a command nor an unread event, add an event.
- */
-bool hwt_entry_stop(struct hwt_entry *entry)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	u64 due = hwt_entry_due(entry);
-
-	if (entry->final)
-		return false;
-	hwt_cancel(&entry->timeout);
-	hwt_entry_set_final(entry);
-	entry->ctx->stats.stopped++;
-	if (entry->uring) {
-		hwt_uring_end(entry, -ESHUTDOWN);
-		hwt_entry_remove(entry);
-		return true;
-	}
-	if (!hwt_entry_has_event(entry))
-		hwt_event_add(entry, HWT_EVENT_STOPPED, due,
-			      hwt_wheel_now(entry->ctx->wheel));
-	return true;
-}
-
 /* Cancel the timeout of an entry, and remove the entry from the table. The entry may be freed. */
 void hwt_entry_cancel(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
 
-	hwt_cancel(&entry->timeout);
+	hwt_entry_disarm(entry);
 	hwt_entry_remove(entry);
 	ctx->stats.cancelled++;
 }
 
-/* Replace @old by @entry, of the same key. On error, @old is unchanged; the caller puts @entry. */
-int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const struct hwt_op *op,
+/*
+ * Replace @old by @entry, of the same key. Unless it returns 0, @old is unchanged, and the caller
+ * frees @entry: then it returns an error, or what hwt_entry_refuse() returned.
+ */
+int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt_op *op,
 		      s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
+	int ret = hwt_entry_refuse(old, op, op->period_ns, offset);
 	struct hwt_context *ctx = entry->ctx;
-	int ret;
 
-	if (ctx->closing)
-		return -ESHUTDOWN;
-	if (!entry->charged && !hwt_user_add_timeout(ctx->user))
-		return hwt_context_limited(ctx, HWT_LIMIT_USER_TIMEOUTS);
-	entry->charged = true;
-	hwt_timeout_set_shard(&entry->timeout, ctx->shard);
-	/*
-	 * If @old is pending, its cancel makes room for @entry within max_pending. So arming @entry
-	 * fails only if @old was not pending. In that case, hwt_cancel() has changed nothing.
-	 */
-	hwt_cancel(&old->timeout);
-	ret = hwt_entry_arm(entry, op, op->period_ns, offset);
 	if (ret)
 		return ret;
+	hwt_entry_prepare(ctx, entry);
+	/*
+	 * If @old is pending, its cancel makes room for @entry within max_pending. So arming @entry
+	 * fails only if @old was not pending. In that case, the cancel has changed nothing.
+	 */
+	hwt_entry_disarm(old);
+	ctx->stats.pending += old->final;
+	ret = hwt_entry_arm(entry, op, op->period_ns, offset);
+	if (ret) {
+		ctx->stats.pending -= old->final;
+		return ret;
+	}
+	/* hwt_entry_end() takes this back: @entry counts as pending in place of @old. */
+	ctx->stats.pending += !old->final;
 	/* The slot and the key exist already, so replacing @old needs no memory and cannot fail. */
 	entry->slot = old->slot;
 	__xa_store(&ctx->entries, entry->slot, entry, 0);
 	rhashtable_replace_fast(&ctx->keys, &old->node, &entry->node, hwt_key_params);
 	ctx->stats.timeouts++;
-	ctx->stats.pending++;
 	ctx->stats.cancelled++;
 	hwt_entry_end(old);
 	return 0;
 }
 
-/* -- Callbacks ----------------------------------------------------------- */
+/* -- Firing ----------------------------------------------------------------- */
 
-/* Handle the firing of an entry. Return true if the caller has to wake readers. */
-static bool hwt_entry_fire(struct hwt_entry *entry)
+/*
+ * Fire an entry, which is not armed. Return true if an event was added. The entry of a command of
+ * io_uring is freed unless a wheel holds it.
+ */
+bool hwt_entry_fire(struct hwt_entry *entry, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
-	u64 due = hwt_entry_tick_ns(entry), now = hwt_wheel_now(ctx->wheel), overruns;
+	u64 due = hwt_entry_tick_ns(entry), overruns;
 
 	ctx->stats.expired++;
 	if (entry->uring) {
 		hwt_uring_end(entry, 0);
-		/* The entry is not freed yet: the hold has a reference until ->release. */
 		hwt_entry_remove(entry);
 		return false;
 	}
 	if (!hwt_entry_periodic(entry)) {
 		hwt_entry_set_final(entry);
-		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now);
+		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now_ns);
 		return true;
 	}
-	overruns = hwt_overruns(&entry->periodic);
+	overruns = ctx->wheel ? hwt_overruns(&entry->periodic) :
+			hwt_pass_rearm(entry, now_ns, &due);
 	if (!hwt_entry_has_event(entry)) {
 		entry->overruns = overruns;
 		ctx->stats.overruns += overruns;
-		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now);
+		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now_ns);
 		return true;
 	}
 	entry->due_ns = due;
-	entry->fired_ns = now;
+	entry->fired_ns = now_ns;
 	entry->overruns += overruns + 1;
 	ctx->stats.overruns += overruns + 1;
 	return false;
 }
-
-static void hwt_entry_expire(struct hwt_timeout *timeout)
-{
-	struct hwt_entry *entry = container_of(timeout, struct hwt_entry, timeout);
-	struct hwt_context *ctx = entry->ctx;
-	bool wake = false;
-
-	xa_lock(&ctx->entries);
-	/*
-	 * Fire only if the timeout was not cancelled or stopped (both set entry->final) or modified
-	 * (then it is armed again) before this task took the lock.
-	 */
-	if (!entry->final && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
-		wake = hwt_entry_fire(entry);
-	xa_unlock(&ctx->entries);
-	if (wake)
-		hwt_event_wake(ctx);
-}
-
-static void hwt_entry_release(struct hwt_timeout *timeout)
-{
-	hwt_entry_put(container_of(timeout, struct hwt_entry, timeout));
-}
-
-static const struct hwt_timeout_ops hwt_entry_ops = {
-	.expire		= hwt_entry_expire,
-	.release	= hwt_entry_release,
-};
 
 /* -- The module ---------------------------------------------------------- */
 

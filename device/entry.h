@@ -5,19 +5,18 @@
  * Each timeout of a program is a struct hwt_entry. An entry is in up to three places:
  *
  *   the context's table   from the call that creates the timeout until the id ends
- *   the wheel             while the timeout is held (hwt.h defines a hold)
+ *   the buckets           while the timeout is armed: those of the context or of its wheel
  *   the list of events    while the entry has an unread event
  *
- * The table has a reference to the entry, and so has the hold. All operations on an entry, firing
- * included, run under the lock of the context's table (entries.xa_lock), so that system calls and
- * the wheel's thread agree on the order of the operations. Both run in process context, so taking
- * the lock disables neither interrupts nor bottom halves.
+ * All operations on an entry, firing included, run under the lock of the context's table
+ * (entries.xa_lock), and in process context, so taking the lock disables neither interrupts nor
+ * bottom halves. An entry is freed when it is removed from the table. With a wheel, it is freed
+ * later if the wheel still holds the timeout (hwt.h defines a hold).
  */
 #ifndef _HWT_DEVICE_ENTRY_H
 #define _HWT_DEVICE_ENTRY_H
 
 #include <linux/list.h>
-#include <linux/refcount.h>
 #include <linux/rhashtable-types.h>
 #include <linux/types.h>
 
@@ -27,32 +26,33 @@
 
 struct io_uring_cmd;
 
-/* Maximum number of timeouts of a context with keys: hwt_entry->slot has 25 bits. */
-#define HWT_KEYED_MAX	33554432U
+/* Maximum number of timeouts of a context with keys: hwt_entry->slot has 23 bits. */
+#define HWT_KEYED_MAX	8388608U
 
 /**
  * struct hwt_entry - a timeout of a program
  * @ctx:       the context of the timeout
- * @ready:     node in the context's list of events (@ctx->ready); empty if the entry has no event
+ * @ready:     node in the context's list of events (@ctx->ready); empty if the entry has no event.
+ *             If @uring is true, node in the list of commands (@ctx->commands) instead
  * @id:        the id of the timeout; with keys, its key
  * @user_data: the program's data, in a context without keys
  * @node:      node in the hash table of keys (@ctx->keys), in a context with keys
  * @due_ns:    the deadline that the event reports; HWT_NEVER if the timeout has had no event since
  *             it was created or modified
- * @fired_ns:  the time that the event reports: the time of the latest firing, or of the stop
+ * @fired_ns:  the time that the event reports: the time of the latest firing
  * @cmd:       if @uring is true, the command of io_uring that the entry owns; NULL once the command
  *             was detached from the entry
- * @refs:      number of references. The table has one while the entry is in it; before that, the
- *             call that creates the entry owns this reference. The hold has one while the timeout
- *             is held.
+ * @generation: the number of the call that armed the timeout, from @ctx->generation; 0 for the
+ *             entry of HWT_EVENT_CLOCK_SET
  * @slot:      the index in the table, in a context with keys. Without keys, the lower half of @id
  *             is the index.
  * @mode:      the mode of the timeout (HWT_MODE_)
  * @kind:      the kind of the event (HWT_EVENT_)
  * @final:     true if the timeout will not fire any more, because it is a one-shot that has fired,
- *             or because it was stopped or cancelled. A modify sets @final to false again.
- * @charged:   true if the entry counts against max_user_timeouts, the limit of its user. It counts
- *             until it is freed. Constant once the entry is in the table.
+ *             or because it was cancelled. A modify sets @final to false again.
+ * @holds:     with a wheel, the number of holds whose ->release has not been called: at most one
+ *             that has ended and one that has begun since
+ * @gone:      true if the entry was removed from the table while @holds was not 0
  * @uring:     true if the timeout completes a command of io_uring instead of having an event. Set
  *             when the timeout is first armed; constant afterwards.
  * @timeout:   the timeout of a one-shot. The memory allocated for the entry of a one-shot ends with
@@ -60,12 +60,14 @@ struct io_uring_cmd;
  * @periodic:  the timeout of a periodic entry. It begins with a struct hwt_timeout, so @timeout may
  *             be used for it, too.
  * @period_ns: the period
+ * @next_ns:   without a wheel, the exact deadline, of which the tick in @timeout is rounded up
  * @overruns:  the overruns that the event reports: number of periods without an event of their own
  * @missed:    sum of the overruns in the events that were read since the timeout was created or
  *             last modified
  *
- * All members but @refs, @timeout and @periodic are constant or protected by entries.xa_lock. On
- * 64-bit machines the entry of a one-shot takes two cache lines, the second of which is @timeout.
+ * All members are constant or protected by entries.xa_lock; with a wheel, @timeout and @periodic
+ * belong to the wheel. On 64-bit machines the entry of a one-shot takes two cache lines, the second
+ * of which is @timeout.
  */
 struct hwt_entry {
 	struct hwt_context	*ctx;
@@ -80,18 +82,20 @@ struct hwt_entry {
 		u64			fired_ns;
 		struct io_uring_cmd	*cmd;
 	};
-	refcount_t		refs;
-	u32			slot : 25;
+	u32			generation;
+	u32			slot : 23;
 	u32			mode : 2;
 	u32			kind : 2;
 	u32			final : 1;
-	u32			charged : 1;
+	u32			holds : 2;
+	u32			gone : 1;
 	u32			uring : 1;
 	union {
 		struct hwt_timeout	timeout;
 		struct hwt_periodic	periodic;
 	};
 	u64			period_ns;
+	u64			next_ns;
 	u64			overruns;
 	u64			missed;
 };
@@ -102,8 +106,8 @@ struct hwt_entry {
  * struct hwt_prealloc - memory for entries of one-shots, allocated in bulk for several operations
  * @ahead:   maximum number of entries that the present operation and those after it will need; the
  *           caller sets it before each operation
- * @taken:   number of entries handed out, counted anew after each bulk allocation that fails;
- *           limits the size of the next bulk allocation
+ * @taken:   number of entries handed out, in all or since a bulk allocation failed. The next bulk
+ *           allocation is no larger than this, so that at most half of all entries stay unused
  * @n:       number of entries in @entries
  * @entries: the memory of entries that were not handed out yet
  *
@@ -124,7 +128,7 @@ static inline bool hwt_entry_periodic(const struct hwt_entry *entry)
 
 static inline bool hwt_entry_has_event(const struct hwt_entry *entry)
 {
-	return !list_empty(&entry->ready);
+	return !entry->uring && !list_empty(&entry->ready);
 }
 
 /* Return the data that the program has given to a timeout; with keys, return the key. */
@@ -169,6 +173,8 @@ static inline u64 hwt_entry_overruns(const struct hwt_entry *entry)
 
 int hwt_entries_init(void);
 void hwt_entries_exit(void);
+void hwt_entry_free(struct hwt_entry *entry);
+bool hwt_entry_fire(struct hwt_entry *entry, u64 now_ns);
 u64 hwt_entry_due(const struct hwt_entry *entry);
 u64 hwt_entry_remaining(const struct hwt_entry *entry);
 void hwt_entry_describe(const struct hwt_entry *entry, struct hwt_list_entry *to, s64 offset);
@@ -179,15 +185,12 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 int hwt_keys_init(struct hwt_context *ctx);
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry);
 struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry);
-int hwt_entry_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
-		  s64 offset);
-int hwt_entry_modify(struct hwt_entry *entry, const struct hwt_op *op, u64 period_ns,
-		     s64 offset);
-int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, const struct hwt_op *op,
+int hwt_entry_refuse(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset);
+int hwt_entry_arm(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset);
+int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset);
+int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt_op *op,
 		      s64 offset);
-bool hwt_entry_stop(struct hwt_entry *entry);
 void hwt_entry_remove(struct hwt_entry *entry);
 void hwt_entry_cancel(struct hwt_entry *entry);
-void hwt_entry_put(struct hwt_entry *entry);
 
 #endif /* _HWT_DEVICE_ENTRY_H */

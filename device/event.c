@@ -10,6 +10,7 @@
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/event.h"
+#include "device/pass.h"
 #include "device/ring.h"
 #include "device/time.h"
 
@@ -51,6 +52,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 		.overruns	= hwt_entry_periodic(entry) ? entry->overruns : 0,
 		.kind		= entry->kind,
 		.flags		= entry->final ? HWT_EVENT_LAST : 0,
+		.generation	= entry->generation,
 	};
 }
 
@@ -58,16 +60,11 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
-	struct hwt_context *ctx = entry->ctx;
-
-	ctx->stats.read++;
-	if (entry->final) {
+	entry->ctx->stats.read++;
+	if (entry->final)
 		hwt_entry_remove(entry);
-		return;
-	}
-	hwt_event_drop(entry);
-	/* After a stop, only the entry of HWT_EVENT_CLOCK_SET gets here: all others are final. */
-	hwt_event_wake_end(ctx);
+	else
+		hwt_event_drop(entry);
 }
 
 /* Wake the tasks that wait for events of a context. Called without entries.xa_lock. */
@@ -76,45 +73,38 @@ void hwt_event_wake(struct hwt_context *ctx)
 	wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
 }
 
-/*
- * After a stop, wake the waiting tasks once no event is left. Only then does hwt_poll() report
- * EPOLLHUP, and without this wake-up a waiting task would not call hwt_poll() again.
- */
-void hwt_event_wake_end(struct hwt_context *ctx)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	if (ctx->stopped && list_empty(&ctx->ready))
-		wake_up_interruptible_poll(&ctx->wait,
-					   EPOLLIN | EPOLLRDNORM | EPOLLHUP);
-}
-
 /* -- HWT_EVENT_CLOCK_SET ------------------------------------------------- */
 
 /*
- * A private wheel calls this after its clock was set by @jump_ns. @arg is the entry of
- * HWT_EVENT_CLOCK_SET: add this event or, if the last one is still unread, update that one.
+ * The clock was set by @jump_ns. If the program asked for HWT_EVENT_CLOCK_SET, add this event or,
+ * if the last one is still unread, update that one. The caller wakes readers.
  */
-void hwt_event_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+void hwt_event_clock_set(struct hwt_context *ctx, u64 now_ns, s64 jump_ns)
+	__must_hold(&ctx->entries.xa_lock)
 {
-	struct hwt_entry *entry = arg;
-	struct hwt_context *ctx = entry->ctx;
-	u64 now = hwt_wheel_now(wheel);
-	bool wake = false;
+	struct hwt_entry *entry = ctx->clock_set;
 
-	xa_lock(&ctx->entries);
+	if (!entry)
+		return;
 	if (hwt_entry_has_event(entry)) {
 		/* Set @due_ns to what the clock would show now without the reported changes. */
-		entry->due_ns += now - jump_ns - entry->fired_ns;
-		entry->fired_ns = now;
+		entry->due_ns += now_ns - jump_ns - entry->fired_ns;
+		entry->fired_ns = now_ns;
 		entry->overruns++;
-	} else if (!ctx->closing && ctx->clock_set == entry) {
-		/* HWT_IOC_SETUP sets ctx->clock_set when it succeeds. Add no event before. */
-		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now - jump_ns, now);
-		wake = true;
+	} else {
+		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now_ns - jump_ns, now_ns);
 	}
+}
+
+/* A wheel calls this after its clock was set. @arg is the context. */
+void hwt_event_wheel_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
+{
+	struct hwt_context *ctx = arg;
+
+	xa_lock(&ctx->entries);
+	hwt_event_clock_set(ctx, hwt_wheel_now(wheel), jump_ns);
 	xa_unlock(&ctx->entries);
-	if (wake)
-		hwt_event_wake(ctx);
+	hwt_event_wake(ctx);
 }
 
 /* Free @entry, which is NULL or belongs to HWT_EVENT_CLOCK_SET. No wheel uses it any more. */
@@ -125,15 +115,15 @@ void hwt_event_free_clock_set(struct hwt_entry *entry)
 	xa_lock(&entry->ctx->entries);
 	hwt_event_drop(entry);
 	xa_unlock(&entry->ctx->entries);
-	hwt_entry_put(entry);
+	hwt_entry_free(entry);
 }
 
 /* -- read and poll ------------------------------------------------------- */
 
-static bool hwt_event_readable(const struct hwt_context *ctx)
+static bool hwt_event_readable(struct hwt_context *ctx)
 {
-	return !list_empty(&ctx->ready) || READ_ONCE(ctx->stopped) ||
-	       READ_ONCE(ctx->rings);
+	/* What is due comes first: if another task has fired it, its event is in the list. */
+	return hwt_pass_due(ctx) || !list_empty(&ctx->ready) || READ_ONCE(ctx->rings);
 }
 
 /*
@@ -173,7 +163,23 @@ out:
 /* Number of bytes that a reader gets between two checks for a signal: 64 events. */
 #define HWT_READ_STEP	(64 * sizeof(struct hwt_event))
 
-/* Move events to the reader until none is left, the buffer is full, or a signal comes. */
+/*
+ * A program that uses EPOLLET takes a short read for the end of the events. If events are left,
+ * because a signal came or the buffer is bad, report them anew.
+ */
+static ssize_t hwt_event_read_ends(struct hwt_context *ctx, ssize_t total, int error)
+{
+	if (!total)
+		return error;
+	if (hwt_pass_due(ctx) || !list_empty(&ctx->ready))
+		wake_up_interruptible(&ctx->wait);
+	return total;
+}
+
+/*
+ * Move events to the reader until nothing is due, the buffer is full, or a signal comes. So after a
+ * short read, the timer is armed for the next event, and a program that uses EPOLLET is told of it.
+ */
 static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 {
 	s64 offset = hwt_context_offset(ctx);
@@ -182,16 +188,26 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 	int ret;
 
 	while (iov_iter_count(to) >= sizeof(struct hwt_event)) {
-		ret = hwt_event_move(ctx, to, offset);
-		if (!ret)
+		/* After a pass that stops early, the timer wakes the tasks that wait at once. */
+		if (list_empty(&ctx->ready) && hwt_pass_due(ctx) && hwt_pass_run(ctx, false) &&
+		    list_empty(&ctx->ready))
 			break;
+		ret = hwt_event_move(ctx, to, offset);
+		/* If another reader has taken the events of this pass, more may be due. */
+		if (!ret && (READ_ONCE(ctx->rings) ||
+			     (!hwt_pass_due(ctx) && list_empty(&ctx->ready))))
+			break;
+		if (!ret && signal_pending(current))
+			return hwt_event_read_ends(ctx, total, -ERESTARTSYS);
+		if (!ret)
+			continue;
 		if (ret > 0) {
 			total += sizeof(struct hwt_event);
 			faults = 0;
 		} else if (++faults == 8 ||
 			   fault_in_iov_iter_writeable(to, sizeof(struct hwt_event))) {
 			/* Memory tags may make each copy fault: give up after 8 faults in a row. */
-			return total ?: -EFAULT;
+			return hwt_event_read_ends(ctx, total, -EFAULT);
 		}
 		cond_resched();
 		/*
@@ -199,7 +215,7 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 		 * signal_pending() true, and must not end each call after one event.
 		 */
 		if (total && !(total % HWT_READ_STEP) && signal_pending(current))
-			break;
+			return hwt_event_read_ends(ctx, total, 0);
 	}
 	return total;
 }
@@ -208,7 +224,6 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct file *file = iocb->ki_filp;
 	struct hwt_context *ctx = file->private_data;
-	bool stopped;
 	ssize_t ret;
 
 	if (iov_iter_count(to) < sizeof(struct hwt_event))
@@ -217,18 +232,9 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		/* No acquire is needed, because the pointer is only compared with NULL. */
 		if (READ_ONCE(ctx->rings))
 			return -EBUSY;
-		/*
-		 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if
-		 * ctx->stopped is set, hwt_event_read() finds all events. READ_ONCE() would do:
-		 * hwt_event_read() takes entries.xa_lock, under which ctx->stopped is set.
-		 */
-		stopped = smp_load_acquire(&ctx->stopped);
 		ret = hwt_event_read(ctx, to);
 		if (ret)
 			return ret;
-		/* After a stop, either no event is left, or rings have just been mapped. */
-		if (stopped)
-			return READ_ONCE(ctx->rings) ? -EBUSY : 0;
 		if ((file->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT))
 			return -EAGAIN;
 		ret = wait_event_interruptible(ctx->wait, hwt_event_readable(ctx));
@@ -237,23 +243,36 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	}
 }
 
+/* Maximum number of steps that poll() moves events to the ring */
+#define HWT_POLL_STEPS	64
+
+/* Fire what is due, and move events to the ring: a program that polls needs no other call. */
+static void hwt_event_prepare(struct hwt_context *ctx)
+{
+	if (!READ_ONCE(ctx->rings)) {
+		if (hwt_pass_due(ctx))
+			hwt_pass_run(ctx, false);
+	} else if (hwt_rings_pass_due(ctx) || !list_empty(&ctx->ready)) {
+		hwt_rings_refill(ctx, HWT_POLL_STEPS);
+	}
+}
+
 __poll_t hwt_poll(struct file *file, poll_table *wait)
 {
 	struct hwt_context *ctx = file->private_data;
-	bool stopped;
+	bool due = false;
 
 	/*
 	 * Either this task sees a new event below, or hwt_event_wake() finds this task in the wait
 	 * queue: the lock of the queue ensures this (tests/verify/litmus/poll-wake).
 	 */
 	poll_wait(file, &ctx->wait, wait);
-	/*
-	 * Barrier poll.stopped, pairs with stop.stopped in hwt_context_stop(): a task that sees
-	 * ctx->stopped set sees all earlier events in the list or the ring. Without the acquire,
-	 * this task, which takes no lock, could report the end of the file while events are left.
-	 */
-	stopped = smp_load_acquire(&ctx->stopped);
-	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx))
+	/* A thread of the kernel that polls for a program only reports that something is due. */
+	if (current->flags & PF_KTHREAD)
+		due = hwt_pass_due(ctx);
+	else
+		hwt_event_prepare(ctx);
+	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx) || due)
 		return EPOLLIN | EPOLLRDNORM;
-	return stopped ? EPOLLIN | EPOLLRDNORM | EPOLLHUP : 0;
+	return 0;
 }

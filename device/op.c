@@ -8,7 +8,6 @@
 #include <linux/compiler.h>
 #include <linux/err.h>
 #include <linux/errno.h>
-#include <linux/refcount.h>
 
 #include "hwt.h"
 #include "device/context.h"
@@ -17,6 +16,8 @@
 #include "device/sized.h"
 #include "device/time.h"
 #include "device/uring.h"
+
+#define HWT_OP_CONDITIONS	(HWT_ARM_EARLIER | HWT_ARM_PENDING | HWT_ARM_UNLESS_PENDING)
 
 static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)
 {
@@ -34,37 +35,27 @@ static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)
 static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	if (ret == -ENOSPC || ret == -ESHUTDOWN)
+	if (ret == -ENOSPC)
 		ctx->stats.rejected++;
 }
 
-/* Arm a new entry, and attach @cmd unless it is NULL. On error, remove the entry from the table. */
+/* Arm an entry in the table, and attach @cmd unless it is NULL. After an error, free the entry. */
 static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
 		      struct io_uring_cmd *cmd)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
-	int ret = entry->ctx->closing ? -ESHUTDOWN :
-					hwt_entry_arm(entry, op, op->period_ns, offset);
+	struct hwt_context *ctx = entry->ctx;
+	int ret = hwt_entry_arm(entry, op, op->period_ns, offset);
 
 	if (ret) {
-		/* Get a reference for the caller to put: the removal drops that of the table. */
-		refcount_inc(&entry->refs);
 		hwt_entry_remove(entry);
-	} else if (cmd) {
-		hwt_uring_attach(entry, cmd);
+		return ret;
 	}
-	return ret;
-}
-
-/* If @ret is not 0, the operation has failed or moved an old timeout: put the unused @entry. */
-static void hwt_op_scheduled(struct hwt_context *ctx, struct hwt_entry *entry, int ret)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	if (ret)
-		hwt_entry_put(entry);
-	else
-		ctx->stats.scheduled++;
-	hwt_op_count_rejected(ctx, ret);
+	ctx->stats.scheduled++;
+	op->id = entry->id;
+	if (cmd)
+		hwt_uring_attach(entry, cmd);
+	return 0;
 }
 
 /* Schedule a new timeout in a context without keys, where the kernel chooses the id. */
@@ -74,28 +65,26 @@ static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 o
 	struct hwt_entry *entry = hwt_entry_alloc(ctx, prealloc, op);
 	int ret;
 
-	if (!entry)
-		return -ENOMEM;
+	if (IS_ERR(entry))
+		return PTR_ERR(entry);
 	xa_lock(&ctx->entries);
 	/* Fail if HWT_IOC_SETUP has introduced keys since hwt_op_schedule() has checked @op. */
-	if (ctx->keyed)
-		ret = -EINVAL;
+	ret = ctx->keyed ? -EINVAL : hwt_entry_insert(ctx, entry);
+	if (ret)
+		hwt_entry_free(entry);
 	else
-		ret = ctx->closing ? -ESHUTDOWN : hwt_entry_insert(ctx, entry);
-	if (!ret)
 		ret = hwt_op_arm(entry, op, offset, NULL);
-	if (!ret)
-		op->id = entry->id;
-	hwt_op_scheduled(ctx, entry, ret);
+	hwt_op_count_rejected(ctx, ret);
 	xa_unlock(&ctx->entries);
 	return ret;
 }
 
 /*
- * Move the timeout that has the key op->id and the mode op->mode. Return false if there is none. A
- * move allocates nothing, so it also works at the limit of a memory cgroup.
+ * Move the timeout that has the key op->id and the mode op->mode. Return false if there is none,
+ * and HWT_ARM_PENDING does not forbid to create one. A move allocates nothing, so it also works at
+ * the limit of a memory cgroup.
  */
-static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 offset, int *ret)
+static bool hwt_op_move(struct hwt_context *ctx, struct hwt_op *op, s64 offset, int *ret)
 {
 	struct hwt_entry *entry;
 	bool found;
@@ -105,33 +94,62 @@ static bool hwt_op_move(struct hwt_context *ctx, const struct hwt_op *op, s64 of
 	found = entry && entry->mode == op->mode;
 	if (found) {
 		*ret = hwt_entry_modify(entry, op, op->period_ns, offset);
-		hwt_op_count_rejected(ctx, *ret);
+	} else if (op->flags & HWT_ARM_PENDING) {
+		found = true;
+		*ret = entry ? hwt_entry_state(entry) : 0;
+		op->generation = 0;
+	} else if (entry) {
+		/* An operation that changes nothing needs no memory. */
+		*ret = hwt_entry_refuse(entry, op, op->period_ns, offset);
+		found = *ret;
 	}
+	if (found)
+		hwt_op_count_rejected(ctx, *ret);
 	xa_unlock(&ctx->entries);
 	return found;
 }
 
 /*
- * Schedule @entry. If another timeout has the key: without @cmd, move or replace it; with @cmd,
- * fail. Return 0 if @entry was armed, the HWT_STATE_ bits of a moved timeout, or an error.
+ * @old has the key of @entry, which is not in the table: move or replace @old or, with @cmd, fail.
+ * Return 0 if @entry has replaced @old; otherwise free @entry, and return the previous HWT_STATE_
+ * bits of @old, or an error.
+ */
+static int hwt_op_schedule_over(struct hwt_entry *old, struct hwt_entry *entry,
+				struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+	int ret = -EEXIST;
+
+	if (!cmd && old->mode != op->mode) {
+		ret = hwt_entry_replace(old, entry, op, offset);
+		if (!ret) {
+			ctx->stats.scheduled++;
+			return 0;
+		}
+	} else if (!cmd) {
+		ret = hwt_entry_modify(old, op, op->period_ns, offset);
+	}
+	hwt_entry_free(entry);
+	return ret;
+}
+
+/*
+ * Put @entry into the table and arm it; if its key is taken, move or replace the timeout that has
+ * the key or, with @cmd, fail. Free @entry unless it is armed in the table.
  */
 static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
 				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	struct hwt_entry *old;
+	struct hwt_entry *old = hwt_entry_insert_key(ctx, entry);
 
-	if (ctx->closing)
-		return -ESHUTDOWN;
-	old = hwt_entry_insert_key(ctx, entry);
-	if (IS_ERR(old))
-		return PTR_ERR(old);
 	if (old == entry)
 		return hwt_op_arm(entry, op, offset, cmd);
-	if (cmd)
-		return -EEXIST;
-	return old->mode == op->mode ? hwt_entry_modify(old, op, op->period_ns, offset) :
-				       hwt_entry_replace(old, entry, op, offset);
+	if (!IS_ERR(old))
+		return hwt_op_schedule_over(old, entry, op, offset, cmd);
+	hwt_entry_free(entry);
+	return PTR_ERR(old);
 }
 
 /* Schedule the timeout of a key: move the timeout that has the key, or create one. */
@@ -144,11 +162,11 @@ static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 o
 	if (!cmd && hwt_op_move(ctx, op, offset, &ret))
 		return ret;
 	entry = hwt_entry_alloc(ctx, prealloc, op);
-	if (!entry)
-		return -ENOMEM;
+	if (IS_ERR(entry))
+		return PTR_ERR(entry);
 	xa_lock(&ctx->entries);
 	ret = hwt_op_schedule_entry(ctx, entry, op, offset, cmd);
-	hwt_op_scheduled(ctx, entry, ret);
+	hwt_op_count_rejected(ctx, ret);
 	xa_unlock(&ctx->entries);
 	return ret;
 }
@@ -156,7 +174,7 @@ static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 o
 /**
  * hwt_op_schedule() - create and arm a timeout, or move the one of a key
  * @ctx:      the context
- * @op:       the operation; without keys, the new id is stored in it
+ * @op:       the operation, which gets the generation and, without keys, the new id
  * @offset:   the result of hwt_context_offset()
  * @prealloc: memory for entries that was allocated in advance, or NULL
  * @cmd:      a command of io_uring that the timeout completes instead of having events, or NULL
@@ -169,14 +187,15 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 {
 	bool keyed = READ_ONCE(ctx->keyed);
 
-	if (op->flags & ~HWT_ARM_ABSOLUTE || op->reserved || (keyed && op->user_data) ||
-	    (cmd && !keyed) || !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
+	if (op->flags & ~(HWT_ARM_ABSOLUTE | (keyed ? HWT_OP_CONDITIONS : 0)) ||
+	    (keyed && op->user_data) || (cmd && !keyed) ||
+	    !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
 		return -EINVAL;
 	return keyed ? hwt_op_schedule_key(ctx, op, offset, prealloc, cmd) :
 		       hwt_op_schedule_new(ctx, op, offset, prealloc);
 }
 
-static int hwt_op_modify_entry(struct hwt_entry *entry, const struct hwt_op *op, s64 offset)
+static int hwt_op_modify_entry(struct hwt_entry *entry, struct hwt_op *op, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	u64 period_ns = op->period_ns ?: hwt_entry_period(entry);
@@ -188,17 +207,22 @@ static int hwt_op_modify_entry(struct hwt_entry *entry, const struct hwt_op *op,
 	return hwt_entry_modify(entry, op, period_ns, offset);
 }
 
-/* Arm the timeout op->id for another time. Return its previous HWT_STATE_ bits, or an error. */
-int hwt_op_modify(struct hwt_context *ctx, const struct hwt_op *op, s64 offset)
+/*
+ * Arm the timeout op->id for another time. Unless @remaining_ns is NULL, store there how long it
+ * was still pending. Return its previous HWT_STATE_ bits, or an error.
+ */
+int hwt_op_modify(struct hwt_context *ctx, struct hwt_op *op, s64 offset, u64 *remaining_ns)
 {
 	struct hwt_entry *entry;
 	int ret;
 
-	if (op->flags & ~(HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA) || op->mode || op->reserved ||
+	if (op->flags & ~(HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA | HWT_OP_CONDITIONS) || op->mode ||
 	    (op->user_data && !(op->flags & HWT_ARM_USER_DATA)))
 		return -EINVAL;
 	xa_lock(&ctx->entries);
 	entry = hwt_entry_find(ctx, op->id);
+	if (entry && remaining_ns)
+		*remaining_ns = hwt_entry_remaining(entry);
 	ret = entry ? hwt_op_modify_entry(entry, op, offset) : -ENOENT;
 	hwt_op_count_rejected(ctx, ret);
 	xa_unlock(&ctx->entries);
@@ -255,7 +279,7 @@ static void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		op->result = hwt_op_schedule(ctx, op, offset, prealloc, NULL);
 		break;
 	case HWT_OP_MODIFY:
-		op->result = hwt_op_modify(ctx, op, offset);
+		op->result = hwt_op_modify(ctx, op, offset, NULL);
 		break;
 	case HWT_OP_CANCEL:
 		op->result = hwt_op_cancel(ctx, op);

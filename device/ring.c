@@ -3,8 +3,9 @@
  * /dev/hwt: rings in memory that is shared with the program
  *
  * The program may write anything to this memory at any time. So the kernel reads each index of the
- * program once, uses only its distance from the kernel's own index, copies an operation before
- * looking at it, and never reads back what it has written.
+ * program once, uses only its distance from the kernel's own index, and copies an operation before
+ * looking at it. Of what the kernel has written, it reads back only @due, which may cost a program
+ * that changes it a pass in vain.
  */
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -21,6 +22,7 @@
 #include "device/entry.h"
 #include "device/event.h"
 #include "device/op.h"
+#include "device/pass.h"
 #include "device/ring.h"
 #include "device/time.h"
 
@@ -58,8 +60,8 @@ struct hwt_rings_ctx {
 
 /* -- Events -------------------------------------------------------------- */
 
-/* Maximum number of events moved in one step under entries.xa_lock: each firing needs this lock. */
-#define HWT_RINGS_FILL_STEP	8
+/* Maximum number of events moved in one step under entries.xa_lock: as many as a pass fires */
+#define HWT_RINGS_FILL_STEP	16
 
 /* Number of operations, or of calls of hwt_rings_fill(), between two checks for a signal. */
 #define HWT_RINGS_SIGNAL_STEP	16
@@ -87,29 +89,50 @@ static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 	return min(READ_ONCE(rings->event_tail) - head, rings->event_mask + 1);
 }
 
-/* Tell the program that events wait (HWT_RINGS_MORE), or that none will follow (HWT_RINGS_END). */
+/*
+ * Tell the program whether events wait (HWT_RINGS_MORE). The store needs no release: fill.wmb and,
+ * if another task has moved the last event, the lock order it after the tail of the ring.
+ */
 void hwt_rings_tell(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	struct hwt_rings_ctx *rings = ctx->rings;
-	u32 state = 0;
+	u32 state = list_empty(&ctx->ready) ? 0 : HWT_RINGS_MORE;
 
-	if (!list_empty(&ctx->ready))
-		state = HWT_RINGS_MORE;
-	else if (ctx->stopped)
-		state = HWT_RINGS_END;
 	if (state == rings->state)
 		return;
 	WRITE_ONCE(rings->state, state);
+	WRITE_ONCE(rings->mem->flags, state);
+}
+
+/*
+ * Tell the program whether something is due: then HWT_IOC_ENTER or poll() has work to do. Called
+ * with entries.xa_lock held, or by the interrupt of the timer.
+ */
+void hwt_rings_due(struct hwt_context *ctx, bool due)
+{
 	/*
-	 * Barrier tell.flags, pairs with program.flags in the program: a program that sees
-	 * HWT_RINGS_END also sees the final tail of the ring, and so overlooks no event.
+	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): the interrupt, which has
+	 * no lock, sees initialised rings. READ_ONCE() would do: the address dependency orders all
+	 * accesses to the rings. The acquire marks the pair.
 	 */
-	smp_store_release(&rings->mem->flags, state);
+	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
+
+	/* No barrier: the word only asks for a call. The events have barriers of their own. */
+	if (rings)
+		WRITE_ONCE(rings->mem->due, due);
+}
+
+/* Tell the program when something will be due, on the context's clock; HWT_NEVER: nothing will. */
+void hwt_rings_next(struct hwt_context *ctx, u64 ns)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	if (ctx->rings)
+		WRITE_ONCE(ctx->rings->mem->next_ns, hwt_time_to_user(ns, ctx->rings->offset));
 }
 
 /* Move up to HWT_RINGS_FILL_STEP events to the ring if it has room, and update its flags. */
-static void hwt_rings_fill(struct hwt_context *ctx)
+void hwt_rings_fill(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	struct hwt_rings_ctx *rings = ctx->rings;
@@ -160,27 +183,41 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	return rings && hwt_rings_unread(rings);
 }
 
-/* Return true if events wait in the list, and the ring has room. Takes no lock. */
-static bool hwt_rings_can_fill(const struct hwt_rings_ctx *rings)
+/*
+ * Return true if a pass has work, or if the program is told so: an interrupt may do that just after
+ * the pass that has done the work, and the end of a pass corrects it.
+ */
+bool hwt_rings_pass_due(struct hwt_context *ctx)
 {
-	return (READ_ONCE(rings->state) & HWT_RINGS_MORE) &&
+	return hwt_pass_due(ctx) || (!ctx->wheel && READ_ONCE(ctx->rings->mem->due));
+}
+
+/* Return true if events wait in the list or are due, and the ring has room. Takes no lock. */
+static bool hwt_rings_can_fill(struct hwt_context *ctx)
+{
+	const struct hwt_rings_ctx *rings = ctx->rings;
+
+	return (READ_ONCE(rings->state) & HWT_RINGS_MORE || hwt_pass_due(ctx)) &&
 	       hwt_rings_unread(rings) <= rings->event_mask;
 }
 
 /*
- * Move waiting events to the ring until none is left, the ring is full, or a signal comes. Do not
- * wait: the condition of a wait_event_*() calls this function. Return the number of unread events.
+ * Run a pass if it has work, and move waiting events to the ring: until none is left, the ring is
+ * full, @max steps are done, or a signal comes. Do not wait, because the condition of a
+ * wait_event_*() calls this function. Return the number of unread events.
  */
-static u32 hwt_rings_refill(struct hwt_context *ctx)
+u32 hwt_rings_refill(struct hwt_context *ctx, u32 max)
 {
 	u32 steps = 0;
 
 	do {
+		if (hwt_rings_pass_due(ctx))
+			hwt_pass_run(ctx, false);
 		xa_lock(&ctx->entries);
 		hwt_rings_fill(ctx);
 		xa_unlock(&ctx->entries);
 		cond_resched();
-	} while (hwt_rings_can_fill(ctx->rings) && !hwt_rings_interrupted(++steps));
+	} while (++steps < max && hwt_rings_can_fill(ctx) && !hwt_rings_interrupted(steps));
 	return hwt_rings_unread(ctx->rings);
 }
 
@@ -225,19 +262,6 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 
 /* -- HWT_IOC_ENTER ------------------------------------------------------- */
 
-/* Refill the ring. Return true if it has @want events, or if a stop preceded the refill. */
-static bool hwt_rings_enough(struct hwt_context *ctx, u32 want)
-{
-	/*
-	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if ctx->stopped is
-	 * true here, the refill below finds all events. READ_ONCE() would do: the refill takes
-	 * entries.xa_lock, under which ctx->stopped was set. The acquire marks the pair.
-	 */
-	bool stopped = smp_load_acquire(&ctx->stopped);
-
-	return hwt_rings_refill(ctx) >= want || stopped;
-}
-
 /* Block exactly the signals of @mask, as ppoll() does. Store the previous mask in @saved. */
 static void hwt_sigmask_set(u64 mask, sigset_t *saved)
 {
@@ -275,39 +299,21 @@ static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
 	return ns_to_ktime(max_t(s64, left, 0));
 }
 
-/* Wait for @enter->wait events, a stop, a signal or the timeout. Return @enter->result. */
+/* Wait for @enter->wait events, a signal or the timeout. Return @enter->result. */
 static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *enter)
 {
 	u32 want = min(enter->wait, ctx->rings->event_mask + 1);
 	ktime_t timeout = hwt_enter_timeout(enter);
 	sigset_t saved;
-	bool stopped;
 	int ret;
 
 	if (enter->flags & HWT_ENTER_SIGMASK)
 		hwt_sigmask_set(enter->sigmask, &saved);
-	ret = wait_event_interruptible_hrtimeout(ctx->wait, hwt_rings_enough(ctx, want),
-						 timeout);
+	ret = wait_event_interruptible_hrtimeout(ctx->wait,
+						 hwt_rings_refill(ctx, U32_MAX) >= want, timeout);
 	if (enter->flags & HWT_ENTER_SIGMASK)
 		hwt_sigmask_restore(&saved, ret == -ERESTARTSYS);
-	if (ret)
-		return ret == -ETIME ? ret : -EINTR;
-	/*
-	 * Barrier read.stopped, pairs with stop.stopped in hwt_context_stop(): if ctx->stopped is
-	 * true here, the refill below finds all events. READ_ONCE() would do: the refill takes
-	 * entries.xa_lock, under which ctx->stopped was set. The acquire marks the pair.
-	 */
-	stopped = smp_load_acquire(&ctx->stopped);
-	/*
-	 * Without a stop, hwt_rings_enough() has found @want events. After a stop, refill again: a
-	 * signal may have ended the last refill, or the stop may have added events after that.
-	 */
-	if (!stopped || hwt_rings_refill(ctx) >= want)
-		return 0;
-	if (list_empty(&ctx->ready))
-		return -ESHUTDOWN;
-	/* Without a signal, the ring was full, and another task has just taken events: return 0. */
-	return signal_pending(current) ? -EINTR : 0;
+	return ret == -ERESTARTSYS ? -EINTR : ret;
 }
 
 /*
@@ -351,7 +357,7 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 	if (enter->wait)
 		enter->result = hwt_rings_wait(ctx, enter);
 	else
-		hwt_rings_refill(ctx);
+		hwt_rings_refill(ctx, U32_MAX);
 	if (enter->result == -EINTR && hwt_enter_restarts(enter))
 		return -ERESTARTNOHAND;
 	enter->events = hwt_rings_unread(rings);
@@ -442,7 +448,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 
 	xa_lock(&ctx->entries);
 	old = ctx->created_rings;
-	if (ctx->rings || ctx->closing ||
+	if (ctx->rings ||
 	    (old && (old->op_mask != rings->op_mask || old->op_size != rings->op_size ||
 		     old->event_mask != rings->event_mask))) {
 		ret = -EBUSY;
@@ -483,6 +489,10 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	 */
 	smp_store_release(&ctx->rings, rings);
 	hwt_rings_tell(ctx);
+	hwt_rings_next(ctx, hwt_pass_next(ctx));
+	/* The memory has 0. To store 0 here could overwrite what the interrupt has just stored. */
+	if (hwt_pass_due(ctx))
+		hwt_rings_due(ctx, true);
 	xa_unlock(&ctx->entries);
 	/* Wake the tasks that wait in read(), because read() has to fail with EBUSY from now on. */
 	hwt_event_wake(ctx);

@@ -16,6 +16,11 @@ struct vm_area_struct;
 
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args);
 void hwt_rings_tell(struct hwt_context *ctx);
+void hwt_rings_due(struct hwt_context *ctx, bool due);
+void hwt_rings_next(struct hwt_context *ctx, u64 ns);
+void hwt_rings_fill(struct hwt_context *ctx);
+u32 hwt_rings_refill(struct hwt_context *ctx, u32 max);
+bool hwt_rings_pass_due(struct hwt_context *ctx);
 bool hwt_rings_ready(const struct hwt_context *ctx);
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *args);
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma);

@@ -1,41 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: HWT_IOC_SETUP, which gives a context a private wheel, keys, or both
+ * /dev/hwt: HWT_IOC_SETUP, which chooses a context's clock, tick and buckets, keys, and a thread
  */
-#include <linux/capability.h>
-#include <linux/cpumask.h>
 #include <linux/err.h>
+#include <linux/log2.h>
+#include <linux/moduleparam.h>
 #include <linux/mutex.h>
-#include <linux/nospec.h>
 #include <linux/rhashtable.h>
+#include <linux/slab.h>
 #include <linux/xarray.h>
 
 #include "hwt.h"
-#include "core/client.h"
+#include "core/params.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/event.h"
+#include "device/pass.h"
 #include "device/setup.h"
-#include "device/user.h"
+#include "device/thread.h"
+
+/* Default buckets of a context without a wheel: 7.7 KB, and a span of 2^30 ticks without rounds */
+#define HWT_PASS_BUCKETS	64
+#define HWT_PASS_LEVELS		5
+
+static bool hwt_thread_contexts;
+module_param_named(thread_contexts, hwt_thread_contexts, bool, 0444);
+MODULE_PARM_DESC(thread_contexts, "For tests: every context has a kernel thread, as with HWT_SETUP_THREAD (default N)");
 
 /**
- * struct hwt_setup - what HWT_IOC_SETUP gives a context
- * @wheel:     the private wheel; NULL if the context keeps its shared wheel
- * @clock:     the clock of @wheel, as a clockid_t
+ * struct hwt_setup - what a context gets
+ * @params:    the tick and the buckets
+ * @clock:     the clock, as a clockid_t
+ * @wheel:     a wheel with a thread; NULL if the context drives its timeouts itself
+ * @memory:    without a wheel, the memory of the buckets
  * @clock_set: the entry of HWT_EVENT_CLOCK_SET; NULL if the program does not ask for this event
  * @keyed:     true if ids are the program's keys
  */
 struct hwt_setup {
-	struct hwt_wheel	*wheel;
+	struct hwt_wheel_params	params;
 	int			clock;
+	struct hwt_wheel	*wheel;
+	void			*memory;
 	struct hwt_entry	*clock_set;
 	bool			keyed;
 };
 
-/* Apply @setup. Return false if the context has had timeouts or rings, or was set up before. */
-static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *setup)
+static void hwt_setup_store(struct hwt_context *ctx, const struct hwt_setup *setup)
 {
-	struct hwt_wheel_params params;
+	WRITE_ONCE(ctx->clock, setup->clock);
+	ctx->tick_ns = setup->params.tick_ns;
+	ctx->max_pending = setup->params.max_pending;
+	ctx->clock_set = setup->clock_set;
+	WRITE_ONCE(ctx->wheel, setup->wheel);
+	WRITE_ONCE(ctx->keyed, setup->keyed);
+	hwt_pass_init(ctx, &setup->params, setup->memory);
+}
+
+/*
+ * Apply @setup. Return false if the context has had timeouts or rings, or was set up before. On
+ * success, @setup has the former wheel and memory, for the caller to free.
+ */
+static bool hwt_setup_apply(struct hwt_context *ctx, struct hwt_setup *setup)
+{
+	struct hwt_wheel *wheel;
+	void *memory;
 	bool set;
 
 	xa_lock(&ctx->entries);
@@ -45,23 +73,20 @@ static bool hwt_setup_apply(struct hwt_context *ctx, const struct hwt_setup *set
 	 */
 	set = !ctx->fixed && !ctx->stats.timeouts;
 	if (set) {
-		if (setup->wheel) {
-			hwt_wheel_get_params(setup->wheel, &params);
-			ctx->wheel = setup->wheel;
-			ctx->shard = hwt_wheel_shard(setup->wheel);
-			WRITE_ONCE(ctx->clock, setup->clock);
-			ctx->tick_ns = params.tick_ns;
-			ctx->clock_set = setup->clock_set;
-			WRITE_ONCE(ctx->private, true);
-		}
-		WRITE_ONCE(ctx->keyed, setup->keyed);
+		wheel = ctx->wheel;
+		memory = ctx->pass.memory;
+		ctx->pass.memory = NULL;
+		hwt_setup_store(ctx, setup);
 		WRITE_ONCE(ctx->fixed, true);
+		setup->wheel = wheel;
+		setup->memory = memory;
+		setup->clock_set = NULL;
 	}
 	xa_unlock(&ctx->entries);
 	return set;
 }
 
-/* Choose the wheel's clock by the flags of @args. Return its clockid_t, or -EINVAL. */
+/* Choose the clock by the flags of @args. Return its clockid_t, or -EINVAL. */
 static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
 	bool boottime = args->flags & HWT_SETUP_BOOTTIME;
@@ -71,125 +96,134 @@ static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_p
 		return -EINVAL;
 	params->clock = realtime ? HWT_CLOCK_REALTIME :
 			boottime ? HWT_CLOCK_BOOTTIME : HWT_CLOCK_MONOTONIC;
-	if (args->flags & HWT_SETUP_TELL_CLOCK_SET)
-		params->clock_set = hwt_event_clock_set;
 	return realtime ? CLOCK_REALTIME : boottime ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 }
 
-/*
- * Choose the CPU, the priority and the way of waiting of the wheel's thread. Any choice but the
- * default needs CAP_SYS_NICE, because such a thread can keep other tasks from running.
- */
-static int hwt_setup_thread(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
+/* Create the wheel, or allocate the buckets. After an error, the caller calls hwt_setup_free(). */
+static int hwt_setup_create(struct hwt_setup *setup, bool thread)
 {
-	bool pinned = args->flags & HWT_SETUP_CPU;
-	bool busy = args->flags & HWT_SETUP_BUSY_WAIT;
+	struct hwt_wheel_params params = setup->params;
+	struct hwt_wheel *wheel;
+	int ret;
 
-	if (args->priority > HWT_PRIO_FIFO || (args->cpu && !pinned) ||
-	    (busy && (!pinned || args->priority)))
-		return -EINVAL;
-	if (!pinned && !args->priority)
+	if (thread) {
+		wheel = hwt_wheel_create(&params);
+		/* No further thread is allowed. Programs would take EAGAIN for "would block". */
+		if (IS_ERR(wheel))
+			return wheel == ERR_PTR(-EAGAIN) ? -ENOMEM : PTR_ERR(wheel);
+		setup->wheel = wheel;
+		hwt_wheel_get_params(wheel, &setup->params);
 		return 0;
-	if (!capable(CAP_SYS_NICE))
-		return -EPERM;
-	params->priority = args->priority;
-	if (pinned) {
-		if (args->cpu >= nr_cpu_ids || !cpu_online(args->cpu))
-			return -EINVAL;
-		params->cpus = cpumask_of(array_index_nospec(args->cpu, nr_cpu_ids));
 	}
-	if (busy)
-		params->wait = HWT_WAIT_BUSY;
-	return 0;
+	params.clock_set = NULL;
+	params.ticks_per_wheel = params.ticks_per_wheel ?: HWT_PASS_BUCKETS;
+	params.levels = params.levels ?: HWT_PASS_LEVELS;
+	ret = hwt_params_get(&setup->params, &params);
+	if (ret)
+		return ret;
+	setup->memory = hwt_pass_alloc(&setup->params);
+	return setup->memory ? 0 : -ENOMEM;
 }
 
-/* Create a private wheel and, if @params->clock_set is set, the entry of HWT_EVENT_CLOCK_SET. */
-static int hwt_setup_wheel(struct hwt_context *ctx, const struct hwt_setup_args *args,
-			   struct hwt_wheel_params *params, struct hwt_setup *setup)
+/* Free what a context did not get, or what it had before. */
+static void hwt_setup_free(struct hwt_setup *setup)
+{
+	if (setup->wheel)
+		hwt_wheel_destroy(setup->wheel);
+	kvfree(setup->memory);
+	hwt_event_free_clock_set(setup->clock_set);
+}
+
+/* Create the entry of HWT_EVENT_CLOCK_SET. */
+static int hwt_setup_clock_set(struct hwt_context *ctx, struct hwt_setup *setup)
 {
 	/*
 	 * The entry of HWT_EVENT_CLOCK_SET is periodic, because only a periodic entry has overruns:
 	 * they count how often the clock was set again before the event was read.
 	 */
 	static const struct hwt_op op = { .mode = HWT_MODE_FIXED_DELAY };
-	struct hwt_wheel *wheel;
+	struct hwt_entry *entry = hwt_entry_alloc(ctx, NULL, &op);
 
-	if (params->clock_set) {
-		setup->clock_set = hwt_entry_alloc(ctx, NULL, &op);
-		if (!setup->clock_set)
-			return -ENOMEM;
-		params->clock_set_arg = setup->clock_set;
-	}
-	wheel = hwt_user_create_wheel(ctx->user, ctx->unlimited, params);
-	if (!IS_ERR(wheel)) {
-		setup->wheel = wheel;
-		return 0;
-	}
-	hwt_event_free_clock_set(setup->clock_set);
-	if (wheel == ERR_PTR(-ENOSPC)) {
-		xa_lock(&ctx->entries);
-		hwt_context_limited(ctx, HWT_LIMIT_USER_WHEELS);
-		xa_unlock(&ctx->entries);
-	}
-	return PTR_ERR(wheel);
+	if (IS_ERR(entry))
+		return PTR_ERR(entry);
+	setup->clock_set = entry;
+	setup->params.clock_set = hwt_event_wheel_clock_set;
+	setup->params.clock_set_arg = ctx;
+	return 0;
 }
 
-static bool hwt_setup_private(const struct hwt_setup_args *args)
+/* Prepare @setup, apply it, and free what is left of it. */
+static int hwt_setup_context(struct hwt_context *ctx, struct hwt_setup *setup, u32 flags)
+	__must_hold(&ctx->setup_lock)
 {
-	return args->flags & ~HWT_SETUP_KEYS || args->tick_ns || args->ticks_per_wheel ||
-	       args->levels || args->max_pending || args->priority;
+	int ret = 0;
+
+	if (READ_ONCE(ctx->fixed))
+		return -EBUSY;
+	if (flags & HWT_SETUP_TELL_CLOCK_SET)
+		ret = hwt_setup_clock_set(ctx, setup);
+	if (!ret)
+		ret = hwt_setup_create(setup, flags & HWT_SETUP_THREAD);
+	if (!ret && setup->keyed) {
+		ret = hwt_keys_init(ctx);
+		setup->keyed = !ret;
+	}
+	if (!ret && !hwt_setup_apply(ctx, setup)) {
+		ret = -EBUSY;
+		if (setup->keyed)
+			rhashtable_destroy(&ctx->keys);
+	}
+	hwt_setup_free(setup);
+	return ret;
 }
 
 int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
 {
-	struct hwt_wheel_params params = {
-		.name		 = "hwt_private",
-		.tick_ns	 = args->tick_ns,
-		.ticks_per_wheel = args->ticks_per_wheel,
-		.levels		 = args->levels,
-		.max_pending	 = args->max_pending,
-		/* One shard is enough: all timeouts of a context are on the same shard. */
-		.shards		 = 1,
+	struct hwt_setup setup = {
+		.params = {
+			.name		 = "hwt_device",
+			.tick_ns	 = args->tick_ns,
+			.ticks_per_wheel = args->ticks_per_wheel,
+			.levels		 = args->levels,
+			.max_pending	 = args->max_pending,
+			.shards		 = 1,
+		},
+		.keyed = args->flags & HWT_SETUP_KEYS,
 	};
-	struct hwt_setup setup = { .keyed = args->flags & HWT_SETUP_KEYS };
+	u32 flags = args->flags;
 	int ret;
 
-	if (args->flags & ~(HWT_SETUP_BOOTTIME | HWT_SETUP_REALTIME | HWT_SETUP_TELL_CLOCK_SET |
-			    HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU | HWT_SETUP_PRIVATE |
-			    HWT_SETUP_KEYS))
+	if (flags & ~(HWT_SETUP_BOOTTIME | HWT_SETUP_REALTIME | HWT_SETUP_TELL_CLOCK_SET |
+		      HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU | HWT_SETUP_THREAD | HWT_SETUP_KEYS))
 		return -EINVAL;
-	setup.clock = hwt_setup_clock(args, &params);
+	setup.clock = hwt_setup_clock(args, &setup.params);
 	if (setup.clock < 0)
 		return setup.clock;
-	ret = hwt_setup_thread(args, &params);
+	ret = hwt_thread_params(args, &setup.params);
 	if (ret)
 		return ret;
+	if (hwt_thread_contexts)
+		flags |= HWT_SETUP_THREAD;
 	if (mutex_lock_killable(&ctx->setup_lock))
 		return -EINTR;
-	ret = -EBUSY;
-	if (READ_ONCE(ctx->fixed))
-		goto out;
-	ret = setup.keyed ? hwt_keys_init(ctx) : 0;
-	if (ret)
-		goto out;
-	ret = hwt_setup_private(args) ? hwt_setup_wheel(ctx, args, &params, &setup) : 0;
-	if (ret)
-		goto err_keys;
-	if (hwt_setup_apply(ctx, &setup)) {
-		if (setup.wheel) {
-			hwt_home_put(ctx->user, ctx->home);
-			ctx->home = NULL;
-		}
-		goto out;
-	}
-	ret = -EBUSY;
-	if (setup.wheel)
-		hwt_user_destroy_wheel(ctx->user, ctx->unlimited, setup.wheel);
-	hwt_event_free_clock_set(setup.clock_set);
-err_keys:
-	if (setup.keyed)
-		rhashtable_destroy(&ctx->keys);
-out:
+	ret = hwt_setup_context(ctx, &setup, flags);
 	mutex_unlock(&ctx->setup_lock);
 	return ret;
+}
+
+/* Set up a context that is being opened as it is without HWT_IOC_SETUP. */
+int hwt_setup_default(struct hwt_context *ctx)
+{
+	struct hwt_setup setup = {
+		.params	= { .name = "hwt_device", .shards = 1 },
+		.clock	= CLOCK_MONOTONIC,
+	};
+	int ret = hwt_setup_create(&setup, hwt_thread_contexts);
+
+	if (ret)
+		return ret;
+	xa_lock(&ctx->entries);
+	hwt_setup_store(ctx, &setup);
+	xa_unlock(&ctx->entries);
+	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * HWT_IOC_SETUP, which gives a context a private wheel, keys, or both
+ * HWT_IOC_SETUP, and what a context has without it
  */
 #ifndef _HWT_DEVICE_SETUP_H
 #define _HWT_DEVICE_SETUP_H
@@ -8,6 +8,7 @@
 struct hwt_context;
 struct hwt_setup_args;
 
+int hwt_setup_default(struct hwt_context *ctx);
 int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args);
 
 #endif /* _HWT_DEVICE_SETUP_H */

@@ -5,29 +5,40 @@
  * A timeout that is a command has no event: its expiry completes the command. Only a context with
  * keys has such timeouts; the key is in sqe->addr. A command that is not completed keeps the file
  * open, so the context outlives the command.
+ *
+ * A context without a wheel needs a task that runs a pass when a command is due. One of the
+ * commands, the carrier, brings the pass to the task that has submitted this command.
  */
 #include "hwt_compat.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/op.h"
+#include "device/pass.h"
 #include "device/uring.h"
 
 #ifdef HWT_URING
 
 #include <linux/build_bug.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
+#include <linux/spinlock.h>
 #include <linux/time64.h>
 
 /**
  * struct hwt_uring_pdu - the data of a command
- * @entry: the entry to which the command is attached, or NULL; protected by entries.xa_lock once
- *         the command is marked as cancelable
- * @res:   the result of the command, from hwt_uring_end() for hwt_uring_complete()
+ * @entry: the entry to which the command is attached, or NULL. Once the command is marked as
+ *         cancelable, changes under entries.xa_lock and the lock of the context's commands
+ * @res:   the result of the command, for hwt_uring_complete() or hwt_uring_carried()
+ * @carrying: true while the command's task work is queued to run a pass; protected by the lock of
+ *         the context's commands
  */
 struct hwt_uring_pdu {
 	struct hwt_entry	*entry;
 	int			res;
+	bool			carrying;
 };
 
 static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
@@ -43,27 +54,56 @@ static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
  *
  *   the issuing call	until the command is attached to its entry
  *   the entry		while entry->cmd is set
- *   the detaching call	afterwards: a firing, a stop, a cancel, or a cancellation by io_uring
+ *   the detaching call	afterwards: a firing, a cancel, or a cancellation by io_uring
+ *   hwt_uring_carried()	in place of the detaching call, if @carrying was true
  *
  * Commands are attached and detached under entries.xa_lock. The issuing call and a cancellation by
  * io_uring complete a command themselves, because issue_flags tell them which of io_uring's locks
- * are held. A firing, a stop and a cancel do not know that, so they leave the completion to the
- * task that has submitted the command (or to a worker of io_uring), and do not wait for it.
+ * are held. A firing and a cancel do not know that, so they leave the completion to the task that
+ * has submitted the command (or to a worker of io_uring), and do not wait for it.
  */
 
 void hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
-	hwt_uring_pdu(cmd)->entry = entry;
+	struct hwt_commands *commands = &entry->ctx->commands;
+
 	entry->cmd = cmd;
 	entry->uring = true;
+	list_add_tail(&entry->ready, &commands->list);
+	spin_lock_irq(&commands->lock);
+	hwt_uring_pdu(cmd)->entry = entry;
+	if (!commands->carrier)
+		commands->carrier = cmd;
+	spin_unlock_irq(&commands->lock);
 }
 
-static void hwt_uring_detach(struct hwt_entry *entry)
+/*
+ * Detach the command of an entry, and choose another carrier if it was the carrier. Return the
+ * command, which the caller completes; NULL if hwt_uring_carried() completes it, with @res.
+ */
+static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
-	hwt_uring_pdu(entry->cmd)->entry = NULL;
+	struct hwt_commands *commands = &entry->ctx->commands;
+	struct io_uring_cmd *cmd = entry->cmd;
+	struct hwt_entry *first;
+	bool carrying;
+
 	entry->cmd = NULL;
+	list_del_init(&entry->ready);
+	first = list_first_entry_or_null(&commands->list, struct hwt_entry, ready);
+	spin_lock_irq(&commands->lock);
+	hwt_uring_pdu(cmd)->entry = NULL;
+	hwt_uring_pdu(cmd)->res = res;
+	carrying = hwt_uring_pdu(cmd)->carrying;
+	if (commands->carrier == cmd)
+		commands->carrier = first ? first->cmd : NULL;
+	spin_unlock_irq(&commands->lock);
+	/* The task of the former carrier may not run for long: ask that of the new one, too. */
+	if (carrying && first)
+		hwt_pass_alarm(entry->ctx, hwt_context_now(entry->ctx));
+	return carrying ? NULL : cmd;
 }
 
 static void hwt_uring_complete(struct io_uring_cmd *cmd, unsigned int issue_flags)
@@ -81,11 +121,10 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 
 	if (!entry->uring || !entry->cmd)
 		return;
-	cmd = entry->cmd;
-	hwt_uring_detach(entry);
-	hwt_uring_pdu(cmd)->res = res;
+	cmd = hwt_uring_detach(entry, res);
 	/* Complete lazily: a task that waits for several completions is woken only for the last. */
-	io_uring_cmd_do_in_task_lazy(cmd, hwt_uring_work);
+	if (cmd)
+		io_uring_cmd_do_in_task_lazy(cmd, hwt_uring_work);
 }
 
 /*
@@ -95,19 +134,62 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
 {
+	struct io_uring_cmd *done = NULL;
 	struct hwt_entry *entry;
 
 	xa_lock(&ctx->entries);
 	entry = hwt_uring_pdu(cmd)->entry;
 	if (entry) {
-		hwt_uring_detach(entry);
+		done = hwt_uring_detach(entry, -ECANCELED);
 		hwt_entry_cancel(entry);
 	}
 	xa_unlock(&ctx->entries);
-	if (entry)
-		hwt_uring_done(cmd, -ECANCELED, issue_flags);
+	if (done)
+		hwt_uring_done(done, -ECANCELED, issue_flags);
 	/* Let other tasks run, because io_uring may cancel a million commands in a row. */
 	cond_resched();
+}
+
+/* -- The carrier ----------------------------------------------------------- */
+
+/* Run a pass in the carrier's task, then complete the carrier if it was detached meanwhile. */
+static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct file *file = get_file(cmd->file);
+	struct hwt_context *ctx = file->private_data;
+	bool detached;
+
+	spin_lock_irq(&ctx->commands.lock);
+	hwt_uring_pdu(cmd)->carrying = false;
+	detached = !hwt_uring_pdu(cmd)->entry;
+	spin_unlock_irq(&ctx->commands.lock);
+	/* From here on, @cmd may be completed and freed by another task, unless it is detached. */
+	if (hwt_pass_due(ctx))
+		hwt_pass_run(ctx, true);
+	if (detached)
+		hwt_uring_complete(cmd, issue_flags);
+	fput(file);
+}
+
+HWT_DEFINE_URING_WORK(hwt_uring_carry_work, hwt_uring_carried)
+
+/*
+ * Called by the interrupt of the context's timer: let the task that submitted the carrier, the
+ * first armed command, run a pass for all commands.
+ */
+void hwt_uring_carry(struct hwt_context *ctx)
+{
+	struct hwt_commands *commands = &ctx->commands;
+	struct io_uring_cmd *cmd;
+	unsigned long flags;
+
+	spin_lock_irqsave(&commands->lock, flags);
+	cmd = commands->carrier;
+	if (cmd && !hwt_uring_pdu(cmd)->carrying) {
+		hwt_uring_pdu(cmd)->carrying = true;
+		io_uring_cmd_complete_in_task(cmd, hwt_uring_carry_work);
+	}
+	spin_unlock_irqrestore(&commands->lock, flags);
 }
 
 /* -- Commands ------------------------------------------------------------ */
@@ -116,6 +198,7 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			 struct hwt_op *op, unsigned int issue_flags)
 {
 	hwt_uring_pdu(cmd)->entry = NULL;
+	hwt_uring_pdu(cmd)->carrying = false;
 	/* Once armed, the timeout may complete the command at any time: mark the command before. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	return hwt_op_schedule(ctx, op, hwt_context_offset(ctx), NULL, cmd);
@@ -157,11 +240,14 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	switch (cmd->cmd_op) {
 	case HWT_URING_ARM:
 		ret = hwt_uring_arm(ctx, cmd, &op, issue_flags);
-		if (!ret)
-			return -EIOCBQUEUED;
-		break;
+		if (ret)
+			break;
+		/* The last interrupt may have come before there was a carrier: run its pass. */
+		if (hwt_pass_due(ctx))
+			hwt_pass_run(ctx, true);
+		return -EIOCBQUEUED;
 	case HWT_URING_MODIFY:
-		ret = hwt_op_modify(ctx, &op, hwt_context_offset(ctx));
+		ret = hwt_op_modify(ctx, &op, hwt_context_offset(ctx), NULL);
 		break;
 	case HWT_URING_CANCEL:
 		ret = hwt_op_cancel(ctx, &op);

@@ -39,7 +39,7 @@ uint64_t hwtlib_clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	/* This does not fail: every kernel has the clocks that wheels use. */
+	/* This does not fail: every kernel has the clocks that contexts use. */
 	clock_gettime(clock, &now);
 	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }

@@ -35,7 +35,7 @@ static int file_take(struct libhwt *context, struct hwt_event *events, unsigned 
 	got = read(context->fd, events, max * sizeof(*events));
 	if (got < 0)
 		return errno == EAGAIN ? 0 : -errno;
-	return got ? (int)(got / sizeof(*events)) : -ESHUTDOWN;
+	return got / sizeof(*events);
 }
 
 /* Wait until the descriptor is readable. Return as poll(), but a negative errno for an error. */

@@ -16,7 +16,7 @@
 /**
  * struct libhwt - a context
  * @fd:    its descriptor, O_NONBLOCK
- * @clock: the clock of its wheel
+ * @clock: its clock
  * @keyed: its ids are keys
  * @queue: its queue, or NULL. In a child after fork() the queue is all zeroes.
  *

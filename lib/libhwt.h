@@ -15,29 +15,30 @@
  *		printf("a second has passed for %llu\n", event.user_data);
  *	libhwt_close(hwt);
  *
- * Each call above is a system call. A queue (struct libhwt_queue) carries out many operations
+ * Each of these calls is a system call. A queue (struct libhwt_queue) carries out many operations
  * with one system call, which also brings the events into shared memory.
  *
  * Names
  *	All functions and types here begin with libhwt_, all macros with LIBHWT_. Structures
  *	and constants of the device itself are used as hwt_uapi.h has them (struct hwt_...,
- *	HWT_...), and are described there. Functions that begin with hwt_ only are those
- *	of the kernel (hwt.h, section 9 of the manual): none of them is here.
+ *	HWT_...), and are described there and in hwt(4). Functions that begin with hwt_ only are
+ *	those of the kernel (hwt.h, section 9 of the manual): none of them is here.
  *
  * Returned values
  *	Functions that return int return 0 or more, or a negative errno; the value of errno
  *	itself is undefined. After an error nothing has changed, unless stated otherwise. Besides
- *	the errors listed with a function, there are those that hwt_uapi.h lists with the ioctl
- *	of that name. A bad pointer may cause SIGSEGV instead of -EFAULT.
+ *	the errors listed with a function, there are those that hwt_uapi.h and hwt(4) list with the
+ *	ioctl of that name. A bad pointer may cause SIGSEGV instead of -EFAULT.
  *
  * Structures with a size
  *	Such structures may grow in later versions. The caller sets the size to sizeof, and the
  *	members that are not used to 0: "struct hwt_get_args get = { .size = sizeof(get) };". The
- *	structure can be used in further calls as it is.
+ *	structure can be used in further calls as it is. In C++ before C++20: "hwt_get_args get =
+ *	{}; get.size = sizeof(get);".
  *
  * Times
- *	Nanoseconds. A delay counts from the call, a deadline is on the clock of the context's
- *	wheel, CLOCK_MONOTONIC if it has no wheel of its own. Timeouts never fire early, and
+ *	Nanoseconds. A delay counts from the call, a deadline is on the context's clock,
+ *	CLOCK_MONOTONIC unless the options choose another. Timeouts never fire early, and
  *	normally at most a tick (usually 1 ms) late. On CLOCK_REALTIME the end of a delay or
  *	period is a date: it comes early when the clock is set forward, and late when it is set
  *	back. Use CLOCK_MONOTONIC or CLOCK_BOOTTIME for delays.
@@ -46,21 +47,20 @@
  *	The kernel gives each timeout an id. In a context with keys (HWT_SETUP_KEYS) the
  *	program names its timeouts itself, by 64-bit numbers such as the addresses of its
  *	objects: libhwt_key_after() and libhwt_key_at() schedule or move the timeout of a key,
- *	and functions that take an id take the key. Do not use libhwt_after(), libhwt_at(),
- *	libhwt_every(), libhwt_debounce() and libhwt_retry() in a context with keys, and functions
- *	with "key" in their name in a context without.
+ *	and functions that take an id take the key. Do not use libhwt_after(), libhwt_at() and
+ *	libhwt_every() in a context with keys, and functions with "key" in their name in a context
+ *	without.
  *
  * Threads
- *	Any number of threads may use a context and its queue at the same time, without locks
- *	of their own. Exceptions: no other thread may use the context during libhwt_close() and
- *	libhwt_queue_new(), nor the queue while a thread uses its rings. Each event, and each
- *	result of a queue, goes to one thread only. There are no globals; no function may be
- *	called from a signal handler.
+ *	Any number of threads may use a context and its queue at the same time, without locks of
+ *	their own; but no other thread may use the context during libhwt_close() and
+ *	libhwt_queue_new(). Each event, and each result of a queue, goes to one thread only. There
+ *	are no globals; no function may be called from a signal handler.
  *
  * Processes
  *	After fork() parent and child share the context. A queue belongs to the parent only: in
  *	the child libhwt_next() and the functions of the queue return -ECHILD. libhwt_close() in
- *	one of the two processes does not affect the other.
+ *	one of the two processes does not affect the other. execve() closes the descriptor.
  */
 #ifndef LIBHWT_H
 #define LIBHWT_H
@@ -84,15 +84,15 @@ struct libhwt;
  * @size:            sizeof(struct libhwt_options)
  * @device:          path of the device; NULL: /dev/hwt
  * @flags:           HWT_SETUP_ bits: the clock, HWT_SETUP_KEYS, and others
- * @priority:        HWT_PRIO_, of the thread of a private wheel
- * @tick_ns:         tick of the private wheel
- * @max_pending:     maximum number of timeouts pending at once on it
- * @ticks_per_wheel: buckets of its level 0
- * @levels:          number of its levels
- * @cpu:             the CPU of its thread, with HWT_SETUP_CPU
+ * @priority:        HWT_PRIO_, of the thread, with HWT_SETUP_THREAD
+ * @tick_ns:         length of a tick
+ * @max_pending:     maximum number of timeouts pending at once
+ * @ticks_per_wheel: buckets of level 0
+ * @levels:          number of levels
+ * @cpu:             the CPU of the thread, with HWT_SETUP_CPU
  *
- * All but the first two are as in struct hwt_setup_args. If they are 0 the context is on the wheel
- * that the contexts of the user share, on CLOCK_MONOTONIC, with ids.
+ * All but the first two are as in struct hwt_setup_args. If they are 0, the context has no thread,
+ * is on CLOCK_MONOTONIC, and has ids.
  */
 struct libhwt_options {
 	size_t		size;
@@ -119,7 +119,7 @@ struct libhwt_options {
  *	-ENOTTY		it is not a device of hwt
  *	-E2BIG		@options has something that this version does not know
  *	-EINVAL		the size is too small
- *	-ENOMEM		no memory, or no thread for a wheel
+ *	-ENOMEM		no memory, or no further thread
  *	or an error of HWT_IOC_SETUP
  */
 int libhwt_open(struct libhwt **context, const struct libhwt_options *options);
@@ -163,7 +163,7 @@ void libhwt_close(struct libhwt *context);
 int libhwt_fd(const struct libhwt *context);
 
 /**
- * libhwt_now() - return the time on the clock of the context's wheel
+ * libhwt_now() - return the time on the context's clock
  * @context: the context
  *
  * Return: the time; usually without a system call.
@@ -171,11 +171,11 @@ int libhwt_fd(const struct libhwt *context);
 uint64_t libhwt_now(const struct libhwt *context);
 
 /**
- * libhwt_info() - describe the wheel and the limits of a context (HWT_IOC_INFO)
+ * libhwt_info() - describe the clock and the limits of a context (HWT_IOC_INFO)
  * @context: the context
  * @info:    filled in; set its size, and the rest to 0
  *
- * Return: 0 or a negative errno.
+ * Return: 0 or -EINVAL (the size is too small).
  */
 int libhwt_info(struct libhwt *context, struct hwt_info_args *info);
 
@@ -184,7 +184,7 @@ int libhwt_info(struct libhwt *context, struct hwt_info_args *info);
  * @context: the context
  * @stats:   filled in; set its size, and the rest to 0
  *
- * Return: 0 or a negative errno.
+ * Return: 0 or -EINVAL (the size is too small).
  */
 int libhwt_stats(struct libhwt *context, struct hwt_stats_args *stats);
 
@@ -195,12 +195,11 @@ int libhwt_stats(struct libhwt *context, struct hwt_stats_args *stats);
  * @context:   the context
  * @delay_ns:  the delay from now
  * @user_data: comes back with its event
- * @id:        where to store its id, or NULL
+ * @id:        where to store its id, which is never 0, or NULL
  *
  * Return: 0 or
  *	-ENOSPC		a limit is reached; libhwt_stats() tells which (HWT_LIMIT_)
  *	-ENOMEM		no memory
- *	-ESHUTDOWN	the context was stopped
  */
 int libhwt_after(struct libhwt *context, uint64_t delay_ns, uint64_t user_data, uint64_t *id);
 
@@ -229,8 +228,8 @@ int libhwt_every(struct libhwt *context, uint64_t period_ns, uint64_t user_data,
 /**
  * libhwt_schedule() - schedule a timeout of any kind (HWT_IOC_SCHEDULE)
  * @context: the context
- * @args:    the timeout; the size must be set. The call fills in the id; with keys, the caller
- *           sets the id to the key, and the call fills in the previous state.
+ * @args:    the timeout; the size must be set. The call fills in the id and the generation; with
+ *           keys, the caller sets the id to the key, and the call fills in the previous state.
  *
  * Return: as libhwt_after(), or -EINVAL.
  */
@@ -242,7 +241,7 @@ int libhwt_schedule(struct libhwt *context, struct hwt_schedule_args *args);
  * @key:      the timeout; comes back as the id and user_data of its event
  * @delay_ns: the delay from now
  *
- * An unread event is withdrawn, unless it is in the ring of a queue; see libhwt_queue_forget().
+ * An unread event is withdrawn, unless it is in the ring of a queue.
  * A periodic timeout is replaced by a new one-shot.
  *
  * Return: 0 if the timeout is new; its previous HWT_STATE_ bits if it was moved; or a negative
@@ -273,7 +272,6 @@ int libhwt_key_at(struct libhwt *context, uint64_t key, uint64_t deadline_ns);
  *	-ENOENT		there is no such timeout (any more): its last event was read, or is
  *			in the ring of a queue
  *	-ENOSPC		it was not pending, and max_pending other timeouts are
- *	-ESHUTDOWN	the context was stopped
  */
 int libhwt_modify(struct libhwt *context, uint64_t id, uint64_t delay_ns);
 
@@ -290,7 +288,8 @@ int libhwt_modify_at(struct libhwt *context, uint64_t id, uint64_t deadline_ns);
 /**
  * libhwt_reschedule() - move a timeout, and change more of it (HWT_IOC_MODIFY)
  * @context: the context
- * @args:    the changes; the size must be set
+ * @args:    the changes; the size must be set. The call fills in the generation, and how much time
+ *           was left.
  *
  * Return: as libhwt_modify(), or -EINVAL.
  */
@@ -328,107 +327,6 @@ int libhwt_cancel_all(struct libhwt *context);
  */
 int libhwt_get(struct libhwt *context, uint64_t id, struct hwt_get_args *get);
 
-/**
- * libhwt_stop() - end all timeouts of the context, for good (HWT_IOC_STOP)
- * @context: the context
- * @stopped: where to store the number of timeouts that were pending, or NULL
- *
- * There is an event for each of these; after the last event libhwt_next() returns -ESHUTDOWN.
- *
- * Return: 0 or a negative errno.
- */
-int libhwt_stop(struct libhwt *context, uint64_t *stopped);
-
-/* -- Recipes ------------------------------------------------------------- */
-
-/*
- * Timeouts for events that come in series, and for requests that fail. Each call is carried out at
- * once, and does not go through a queue. The program serializes calls with the same structure. An
- * event that is in the ring of a queue counts as read.
- */
-
-/**
- * struct libhwt_debounce - fire after a quiet time, but within a maximum delay
- * @quiet_ns: quiet time before the timeout fires
- * @most_ns:  maximum delay from the first event of a series; HWT_NEVER: no maximum
- * @first_ns: time of that event, on the clock of libhwt_now(); filled in
- */
-struct libhwt_debounce {
-	uint64_t	quiet_ns;
-	uint64_t	most_ns;
-	uint64_t	first_ns;
-};
-
-/**
- * libhwt_debounce() - handle an event: fire once no event has come for a while
- * @context:   the context
- * @debounce:  the quiet time and the maximum delay
- * @user_data: comes back with the event of the timeout
- * @id:        the timeout: 0 before the first call, stored by each call that makes one
- *
- * A series ends when the program reads the event of the timeout or cancels the timeout. Until then
- * each call moves the timeout, at most to the end of the maximum delay, and withdraws an unread
- * event of the timeout. After the maximum delay, a call leaves the timeout and its event alone.
- *
- * Return: 0 if a series begins; the previous HWT_STATE_ bits if it goes on; or a negative errno as
- * libhwt_after().
- */
-int libhwt_debounce(struct libhwt *context, struct libhwt_debounce *debounce, uint64_t user_data,
-		    uint64_t *id);
-
-/**
- * libhwt_key_debounce() - libhwt_debounce() of the timeout of a key
- * @context:  the context, which has keys
- * @key:      the timeout
- * @debounce: the quiet time and the maximum delay
- *
- * Return: as libhwt_debounce().
- */
-int libhwt_key_debounce(struct libhwt *context, uint64_t key, struct libhwt_debounce *debounce);
-
-/**
- * struct libhwt_backoff - delays between retries, each longer than the one before
- * @first_ns:   the first delay
- * @most_ns:    the longest delay; each is twice the one before it, up to this. If it is equal to
- *              @first_ns, all delays are equal
- * @jitter_pct: each delay is shortened, at random, by up to this many percent, so that programs
- *              that failed together do not try again together; 0 to 100
- * @limit:      maximum number of tries, 0: no limit
- * @tries:      number of tries so far; set to 0 to begin anew
- */
-struct libhwt_backoff {
-	uint64_t	first_ns;
-	uint64_t	most_ns;
-	uint32_t	jitter_pct;
-	uint32_t	limit;
-	uint32_t	tries;
-};
-
-/**
- * libhwt_retry() - schedule the next try after a failure
- * @context:   the context
- * @backoff:   the delays and the number of tries
- * @user_data: comes back with the event: it is time to try again
- * @id:        the timeout: 0 before the first call, stored by each call that makes one
- *
- * A timeout that is pending, or has an event that was not read, is moved.
- *
- * Return: 0 for a new timeout; its previous HWT_STATE_ bits if it was moved; -ETIME after
- * &libhwt_backoff.limit tries, with nothing scheduled; or a negative errno as libhwt_after().
- */
-int libhwt_retry(struct libhwt *context, struct libhwt_backoff *backoff, uint64_t user_data,
-		 uint64_t *id);
-
-/**
- * libhwt_key_retry() - libhwt_retry() with the timeout of a key
- * @context: the context, which has keys
- * @key:     the timeout
- * @backoff: the delays and the number of tries
- *
- * Return: as libhwt_retry().
- */
-int libhwt_key_retry(struct libhwt *context, uint64_t key, struct libhwt_backoff *backoff);
-
 /* -- All timeouts of a context ------------------------------------------- */
 
 /**
@@ -451,7 +349,8 @@ int libhwt_list(struct libhwt *context, uint64_t *cursor, struct hwt_list_entry 
  * @entries: where to store the list's address; free() it
  * @count:   where to store the number of timeouts
  *
- * Signals do not interrupt it.
+ * Signals do not interrupt it. The list may be written to a file: struct hwt_list_entry is the same
+ * in all programs of a machine.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -492,7 +391,6 @@ int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries,
  * Return: the number of events stored; 0 if none came in time; or
  *	-EINTR		a signal handler has run before an event came. A stop (SIGSTOP), a tracer or
  *			a suspend does not end the wait
- *	-ESHUTDOWN	the context was stopped, and all events have been read
  *	-EBUSY		another program has rings of the context
  *	-ECHILD		the queue belongs to the parent process
  *	-EINVAL		@max is 0
@@ -509,15 +407,17 @@ int libhwt_next(struct libhwt *context, struct hwt_event *events, unsigned int m
  * which copies no operations and brings events into the ring. A context has at most one queue,
  * which libhwt_close() frees. The functions for single timeouts can be used beside the queue.
  *
- * Events come into the ring only while a thread is in the system call of libhwt_queue_submit(),
- * libhwt_queue_next(), libhwt_queue_peek() or libhwt_next(), after the operations that were added
- * have been carried out. Until an event is in the ring, a modify or cancel withdraws it.
+ * Events come into the ring only while a thread is in the system call of libhwt_queue_submit() or
+ * libhwt_next(), after the operations that were added have been carried out, and while it polls the
+ * descriptor. Until an event is in the ring, a modify or cancel withdraws it. So submit before
+ * polling.
  *
  * An event in the ring counts as read: the id of a one-shot has ended, and libhwt_modify() and
  * libhwt_cancel() return -ENOENT although libhwt_next() has yet to return the event. So if
  * user_data is a pointer, compare the id of the event with the one that the program keeps before
- * following it, or use an index instead, which stays valid. With keys, an event in the ring is
- * stale if the program has moved or ended its timeout since: libhwt_queue_forget() drops it.
+ * following it, or use an index instead, which stays valid. With keys, an event is stale if the
+ * program has moved or ended its timeout since the event came into the ring: then the event has
+ * another generation than the timeout (hwt_uapi.h), or the program has no such timeout.
  */
 struct libhwt_queue;
 
@@ -545,8 +445,8 @@ struct libhwt_queue_options {
  * After an error the context is as before, and a call with the same sizes may succeed.
  *
  * Return: 0 or
- *	-EBUSY		the context has a queue, or was stopped; another program has rings of
- *			it, or an earlier call that failed had other sizes
+ *	-EBUSY		the context has a queue, another program has rings of it, or an
+ *			earlier call that failed had other sizes
  *	-EINVAL		an option is out of range
  *	-E2BIG		@options has something that this version does not know
  *	-ENOMEM		no memory
@@ -560,79 +460,20 @@ int libhwt_queue_new(struct libhwt_queue **queue, struct libhwt *context,
  * @ops:   the operations; they are copied
  * @count: the number of operations
  *
+ * Delays count from the time at which the operation is carried out. To push back many timeouts,
+ * with one system call for as many as the queue has room for:
+ *
+ *	for (i = 0; i < count; i++)     ops[i] = (struct hwt_op) { .opcode = HWT_OP_MODIFY, .id =
+ *	ids[i], .time_ns = delay }; for (i = 0; i < count; i += n) {
+ *		n = libhwt_queue_add(queue, ops + i, count - i);
+ *		libhwt_queue_submit(queue);
+ *		libhwt_queue_results(queue, ops + i, n);
+ *	}
+ *
  * Return: the number added, from the beginning of @ops; -EAGAIN if there is no room for any: submit
  * the queue, and take results; or -ECHILD.
  */
 int libhwt_queue_add(struct libhwt_queue *queue, const struct hwt_op *ops, unsigned int count);
-
-/**
- * libhwt_queue_after() - add a libhwt_after()
- * @queue:     the queue
- * @delay_ns:  the delay, from the time when the operation is carried out
- * @user_data: comes back with the result, and with the event
- *
- * Return: 0 or -EAGAIN, -ECHILD as libhwt_queue_add(). The id is in the result.
- */
-int libhwt_queue_after(struct libhwt_queue *queue, uint64_t delay_ns, uint64_t user_data);
-
-/**
- * libhwt_queue_at() - add a libhwt_at()
- * @queue:       the queue
- * @deadline_ns: when
- * @user_data:   comes back with the result, and with the event
- *
- * Return: as libhwt_queue_after().
- */
-int libhwt_queue_at(struct libhwt_queue *queue, uint64_t deadline_ns, uint64_t user_data);
-
-/**
- * libhwt_queue_key_after() - add a libhwt_key_after()
- * @queue:    the queue, of a context with keys
- * @key:      the timeout
- * @delay_ns: the delay, from the time when the operation is carried out
- *
- * Return: as libhwt_queue_after().
- */
-int libhwt_queue_key_after(struct libhwt_queue *queue, uint64_t key, uint64_t delay_ns);
-
-/**
- * libhwt_queue_key_at() - add a libhwt_key_at()
- * @queue:       the queue, of a context with keys
- * @key:         the timeout
- * @deadline_ns: when
- *
- * Return: as libhwt_queue_after().
- */
-int libhwt_queue_key_at(struct libhwt_queue *queue, uint64_t key, uint64_t deadline_ns);
-
-/**
- * libhwt_queue_modify() - add a libhwt_modify()
- * @queue:    the queue
- * @id:       the timeout, its id or key
- * @delay_ns: the new delay, from the time when the operation is carried out
- *
- * Return: as libhwt_queue_after().
- */
-int libhwt_queue_modify(struct libhwt_queue *queue, uint64_t id, uint64_t delay_ns);
-
-/**
- * libhwt_queue_modify_at() - add a libhwt_modify_at()
- * @queue:       the queue
- * @id:          the timeout, its id or key
- * @deadline_ns: when it is to fire
- *
- * Return: as libhwt_queue_after().
- */
-int libhwt_queue_modify_at(struct libhwt_queue *queue, uint64_t id, uint64_t deadline_ns);
-
-/**
- * libhwt_queue_cancel() - add a libhwt_cancel()
- * @queue: the queue
- * @id:    the timeout, its id or key
- *
- * Return: as libhwt_queue_after().
- */
-int libhwt_queue_cancel(struct libhwt_queue *queue, uint64_t id);
 
 /**
  * libhwt_queue_submit() - carry out the operations that were added
@@ -655,70 +496,6 @@ int libhwt_queue_submit(struct libhwt_queue *queue);
  * Return: the number of results taken, or -ECHILD. Makes no system call.
  */
 int libhwt_queue_results(struct libhwt_queue *queue, struct hwt_op *ops, unsigned int max);
-
-/**
- * libhwt_queue_next() - libhwt_next() and libhwt_queue_submit(), with one call unless it waits
- * @queue:      the queue
- * @events:     as of libhwt_next()
- * @max:        likewise
- * @timeout_ns: likewise
- *
- * Return: as libhwt_next(), or as libhwt_queue_submit() if that fails.
- */
-int libhwt_queue_next(struct libhwt_queue *queue, struct hwt_event *events, unsigned int max,
-		      uint64_t timeout_ns);
-
-/*
- * Direct use of the rings, in which operations and events are not copied. While a thread uses one
- * of these four functions, or an operation or event that it has returned, no other thread may use
- * the queue or call libhwt_next().
- */
-
-/**
- * libhwt_queue_get() - add an operation in its place in the ring
- * @queue: the queue
- *
- * The program fills the operation in, and may change it until the next call of libhwt_next(), or of
- * a function of the queue that adds, submits, or takes events. From then on the operation is like
- * one added by libhwt_queue_add(). Its result is taken by libhwt_queue_results().
- *
- * Return: the operation, all zeroes; NULL if there is no room, or the queue is the parent's.
- */
-struct hwt_op *libhwt_queue_get(struct libhwt_queue *queue);
-
-/**
- * libhwt_queue_peek() - look at the next events in the ring
- * @queue:  the queue
- * @events: where to store their address
- *
- * The events stay in the ring until libhwt_queue_seen(). Skip events of kind 0, which
- * libhwt_queue_forget() has dropped; the first event is none of these. If the ring is empty, a
- * system call brings events that wait in the kernel, and carries out operations that were added.
- *
- * Return: the number of contiguous events at that address; 0 if there are none; or -ESHUTDOWN,
- * -ECHILD as libhwt_next().
- */
-int libhwt_queue_peek(struct libhwt_queue *queue, const struct hwt_event **events);
-
-/**
- * libhwt_queue_seen() - remove events from the ring
- * @queue: the queue
- * @count: the number of events, from the first that libhwt_queue_peek() has returned
- */
-void libhwt_queue_seen(struct libhwt_queue *queue, unsigned int count);
-
-/**
- * libhwt_queue_forget() - drop the unread events of a key from the ring
- * @queue: the queue, of a context with keys
- * @key:   the timeout, which the program has moved or ended, or will do so by an operation
- *
- * Dropped events have the kind 0; libhwt_next() and libhwt_queue_next() do not return them. To
- * free the memory behind a key, add the operation that ends its timeout before this call: if the
- * ring has no room for the operation, submitting the queue may bring another event of the key.
- *
- * Return: the number of events dropped, or -ECHILD.
- */
-int libhwt_queue_forget(struct libhwt_queue *queue, uint64_t key);
 
 #ifdef __cplusplus
 }

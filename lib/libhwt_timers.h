@@ -2,6 +2,10 @@
 /*
  * Timers in a process, for event loops: any number of them, on the buckets of hwt's wheels
  *
+ * There are two things: a timer (struct libhwt_timer), which is a member of an object of the
+ * program, and a set of timers (struct libhwt_timers), one for each event loop. They need no
+ * kernel module, no thread and no permission:
+ *
  *	struct libhwt_timers *timers = libhwt_timers_new(NULL);
  *
  *	libhwt_timer_init(&c->idle, on_idle);
@@ -12,9 +16,15 @@
  *	n = epoll_wait(ep, events, 64, libhwt_timers_wait_ms(timers));
  *	libhwt_timers_run(timers);			call back what is due
  *
- * There are two things: a timer (struct libhwt_timer), which is a member of an object of the
- * program, and a set of timers (struct libhwt_timers), one for each event loop. They need no
- * kernel module, no thread and no permission.
+ * The device
+ *	A set with the option LIBHWT_DEVICE has a timeout of /dev/hwt for each of its timers, in a
+ *	context with keys that libhwt_timers_context() returns. So hwtctl shows the timers, the
+ *	kernel charges them to the user, and another thread or process that has the descriptor may
+ *	list, move (libhwt_modify()) and cancel them: the key of a timer is its address. The others
+ *	must not schedule timeouts in that context, nor read its events. A set, disarm and push
+ *	back cost the same as in the process; an earlier deadline, a stop of a pending timer, and a
+ *	timer whose time comes cost a system call. What the device refuses is in the process.
+ *	libhwt_timers_run_at() with another time than that of the clock makes no sense there.
  *
  * Times
  *	Nanoseconds on the clock of the set. A delay counts from the set's time, which is read once
@@ -43,8 +53,9 @@
  *	One thread at a time uses a set and its timers. If the library is compiled with
  *	LIBHWT_DEBUG, a call of another thread than that of libhwt_timers_new() aborts, until
  *	libhwt_timers_adopt() is called there. After fork(), the child has a copy of the set, which
- *	it may use, except the descriptor of libhwt_timers_fd(), which it shares with the parent. No
- *	function may be called from a signal handler.
+ *	it may use, except the descriptor of libhwt_timers_fd(), which it shares with the parent; a
+ *	set on the device it may only free, which leaves the parent's alone. No function may be
+ *	called from a signal handler.
  */
 #ifndef LIBHWT_TIMERS_H
 #define LIBHWT_TIMERS_H
@@ -56,10 +67,14 @@
 extern "C" {
 #endif
 
+/* -- Types --------------------------------------------------------------- */
+
 /* The length of a tick: 2^20 ns, about 1.05 ms. */
 #define LIBHWT_TICK_SHIFT	20
 #define LIBHWT_TICK		(UINT64_C(1) << LIBHWT_TICK_SHIFT)
 #define LIBHWT_NEVER		UINT64_MAX
+
+struct libhwt;
 
 struct libhwt_link {
 	struct libhwt_link	*next, *prev;
@@ -68,7 +83,8 @@ struct libhwt_link {
 /**
  * struct libhwt_timer - a timer; all members are private
  * @linked:   the time for which the timer is in the buckets of a set, a multiple of LIBHWT_TICK,
- *            not before the deadline unless a callback is about to follow; LIBHWT_NEVER: in no set
+ *            not before the deadline unless a callback is about to follow; with a flag below the
+ *            tick if the device has a timeout for it; LIBHWT_NEVER: in no set
  * @link:     node in a list of the set
  * @deadline: the time at which the timer is due; LIBHWT_NEVER: disarmed. If LIBHWT_WATCHED is set
  *            in @order, the address of the word that has the time
@@ -114,10 +130,13 @@ struct libhwt_timers {
 
 #define LIBHWT_STALE		(UINT64_C(1) << 63)
 
+/* -- Sets of timers ------------------------------------------------------ */
+
 /**
  * struct libhwt_timers_options - how a set works
  * @size:           sizeof(struct libhwt_timers_options)
- * @flags:          the clock: 0 for CLOCK_MONOTONIC, or one of the flags below
+ * @flags:          0: on CLOCK_MONOTONIC, in the process; or flags below, at most one for the clock
+ *                  and one for the device
  * @granularity_ns: let timers share wake-ups: each deadline is rounded up to a multiple of this,
  *                  which is rounded up to a power of two itself; up to 2^40 (18 minutes). 0: a tick
  * @max_run:        maximum number of callbacks of one run; 0: no limit but the timers that are due
@@ -131,13 +150,17 @@ struct libhwt_timers_options {
 
 #define LIBHWT_TIMERS_BOOTTIME	1u	/* CLOCK_BOOTTIME */
 #define LIBHWT_TIMERS_REALTIME	2u	/* CLOCK_REALTIME: all deadlines are dates */
+#define LIBHWT_DEVICE		4u	/* on /dev/hwt */
+#define LIBHWT_ANY		8u	/* on /dev/hwt if that can be opened, else in the process */
 
 /**
  * libhwt_timers_new() - create a set of timers
- * @options: NULL: on CLOCK_MONOTONIC, with ticks of LIBHWT_TICK
+ * @options: NULL: on CLOCK_MONOTONIC, with ticks of LIBHWT_TICK, in the process
  *
  * Return: the set, for libhwt_timers_free(). NULL: there is no memory (errno is ENOMEM), or
- * @options has a flag or a granularity that is not allowed, or is too small (EINVAL).
+ * @options has a flag or a granularity that is not allowed, or is too small (EINVAL), or, with
+ * LIBHWT_DEVICE, libhwt_open() has failed (its error), or the program has hwt_timers.c instead of
+ * libhwt (ENOTSUP).
  */
 struct libhwt_timers *libhwt_timers_new(const struct libhwt_timers_options *options);
 
@@ -145,7 +168,8 @@ struct libhwt_timers *libhwt_timers_new(const struct libhwt_timers_options *opti
  * libhwt_timers_free() - free a set
  * @timers: the set, or NULL. No callback of it is executing.
  *
- * Stops all its timers. Their memory is not accessed afterwards.
+ * Stops all its timers. Their memory is not accessed afterwards. The device has its timeouts until
+ * no process has the descriptor any more.
  */
 void libhwt_timers_free(struct libhwt_timers *timers);
 
@@ -200,9 +224,31 @@ uint64_t libhwt_timers_wait_ns(struct libhwt_timers *timers);
  * deadline. Do not read it: libhwt_timers_run() clears it. Do not close it. A program that uses it
  * calls libhwt_timers_run() at the begin of each turn, so that the set's time is that of the turn.
  *
- * Return: the descriptor, each time the same; or a negative errno of timerfd_create().
+ * On the device, it is an epoll instance. A loop that uses libhwt_timers_wait_ms() instead is some
+ * ms later there, because it does not see the events of the device come.
+ *
+ * Return: the descriptor, each time the same; or a negative errno of timerfd_create() or epoll.
  */
 int libhwt_timers_fd(struct libhwt_timers *timers);
+
+/**
+ * libhwt_timers_context() - ask whether a set is on the device
+ * @timers: the set
+ *
+ * Return: its context, for libhwt_fd(), libhwt_list(), libhwt_stats() and others; NULL: the set is
+ * in the process.
+ */
+struct libhwt *libhwt_timers_context(const struct libhwt_timers *timers);
+
+/**
+ * libhwt_timers_error() - ask whether the device has refused a timer
+ * @timers: the set
+ *
+ * Such a timer fires as others do, but the device does not show it.
+ *
+ * Return: the last error since the last call, as of libhwt_key_at(); 0: there was none.
+ */
+int libhwt_timers_error(struct libhwt_timers *timers);
 
 /**
  * libhwt_timers_now() - the set's time
@@ -269,6 +315,8 @@ void libhwt_timers_move_all(struct libhwt_timers *from, struct libhwt_timers *to
  */
 void libhwt_timers_adopt(struct libhwt_timers *timers);
 
+/* -- Timers -------------------------------------------------------------- */
+
 /* The parts of the functions below that are not inline. */
 void libhwt_timer_link(struct libhwt_timers *timers, struct libhwt_timer *timer,
 		       uint64_t deadline_ns);
@@ -291,7 +339,12 @@ static inline void libhwt_timer_init(struct libhwt_timer *timer,
 	timer->fn = fn;
 }
 
-/* Return the object of type @type whose member @member is the timer. */
+/**
+ * LIBHWT_CONTAINER() - return the object that a timer is in
+ * @timer:  the timer
+ * @type:   the type of the object
+ * @member: the member of the object that is the timer
+ */
 #define LIBHWT_CONTAINER(timer, type, member) \
 	((type *)(void *)((char *)(timer) - offsetof(type, member)))
 

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #ifdef __linux__
+#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 #endif
@@ -35,11 +36,14 @@ typedef uint64_t u64;
 #define prefetchw(at)	__builtin_prefetch((at), 1)
 /* vendor.sh makes the functions of core/buckets.c static. Not all of them are used. */
 #define hwt_unused	__attribute__((unused))
+/* Not inline, so that the rest stays short. */
+#define hwt_cold	__attribute__((cold, noinline))
 #else
 #define likely(x)	(x)
 #define unlikely(x)	(x)
 #define prefetchw(at)	((void)(at))
 #define hwt_unused
+#define hwt_cold
 #endif
 
 #define min(a, b)		((a) < (b) ? (a) : (b))

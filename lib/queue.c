@@ -3,14 +3,11 @@
  * libhwt: queues
  *
  * A queue is the two rings of a context, in memory shared with the kernel. The ring of operations
- * has four indices:
+ * has three indices, of which the kernel moves the second:
  *
- *	result_head   <=   rings->op_head   <=   rings->op_tail   <=   op_tail
- *	 next result        next to be            next to be           next to be
- *	 to be taken        carried out           published            added
- *
- * The kernel moves rings->op_head. libhwt_queue_get() moves only the queue's op_tail, so that the
- * kernel does not see the operation yet.
+ *	result_head   <=   rings->op_head   <=   op_tail, also in rings->op_tail
+ *	 next result        next to be            next to be
+ *	 to be taken        carried out           added
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -165,20 +162,13 @@ static uint32_t queue_op_head(const struct libhwt_queue *queue)
 	return __atomic_load_n(&queue->rings->op_head, __ATOMIC_ACQUIRE);
 }
 
-/* Let the kernel see the operations that were added. With op_lock held. Return the tail. */
-static uint32_t publish_locked(struct libhwt_queue *queue)
-{
-	/* Pairs with the kernel's acquire in hwt_rings_submit(), which sees the operations. */
-	__atomic_store_n(&queue->rings->op_tail, queue->op_tail, __ATOMIC_RELEASE);
-	return queue->op_tail;
-}
-
-static uint32_t publish(struct libhwt_queue *queue)
+/* Return the index of the next operation to be added. */
+static uint32_t queue_tail(struct libhwt_queue *queue)
 {
 	uint32_t tail;
 
 	pthread_mutex_lock(&queue->op_lock);
-	tail = publish_locked(queue);
+	tail = queue->op_tail;
 	pthread_mutex_unlock(&queue->op_lock);
 	return tail;
 }
@@ -192,16 +182,11 @@ static int enter(struct libhwt_queue *queue, struct hwt_enter_args *args)
 	args->size = sizeof(*args);
 	args->flags = HWT_ENTER_ABSOLUTE;
 	/* Too many if another thread has carried out some: the kernel stops at the tail. */
-	args->submit = publish(queue) - queue_op_head(queue);
+	args->submit = queue_tail(queue) - queue_op_head(queue);
 	return hwtlib_call(queue->context, HWT_IOC_ENTER, args);
 }
 
 /* -- Operations ---------------------------------------------------------- */
-
-static uint32_t queue_room(const struct libhwt_queue *queue)
-{
-	return queue->op_mask + 1 - (queue->op_tail - queue->result_head);
-}
 
 int libhwt_queue_add(struct libhwt_queue *queue, const struct hwt_op *ops, unsigned int count)
 {
@@ -210,94 +195,14 @@ int libhwt_queue_add(struct libhwt_queue *queue, const struct hwt_op *ops, unsig
 	if (!queue->live)
 		return -ECHILD;
 	pthread_mutex_lock(&queue->op_lock);
-	room = queue_room(queue);
+	room = queue->op_mask + 1 - (queue->op_tail - queue->result_head);
 	count = min_u32(count, room);
 	for (i = 0; i < count; i++)
 		queue->ops[queue->op_tail++ & queue->op_mask] = ops[i];
-	publish_locked(queue);
+	/* Pairs with the kernel's acquire in hwt_rings_submit(), which sees the operations. */
+	__atomic_store_n(&queue->rings->op_tail, queue->op_tail, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&queue->op_lock);
 	return room ? (int)count : -EAGAIN;
-}
-
-struct hwt_op *libhwt_queue_get(struct libhwt_queue *queue)
-{
-	struct hwt_op *op;
-
-	if (!queue->live || !queue_room(queue))
-		return NULL;
-	op = &queue->ops[queue->op_tail++ & queue->op_mask];
-	memset(op, 0, sizeof(*op));
-	return op;
-}
-
-static int add_one(struct libhwt_queue *queue, const struct hwt_op *op)
-{
-	int ret = libhwt_queue_add(queue, op, 1);
-
-	return ret < 0 ? ret : 0;
-}
-
-static int add_schedule(struct libhwt_queue *queue, uint64_t key, uint64_t time_ns,
-			uint32_t flags, uint64_t user_data)
-{
-	struct hwt_op op = {
-		.opcode = HWT_OP_SCHEDULE,
-		.flags = flags,
-		.id = key,
-		.time_ns = time_ns,
-		.user_data = user_data,
-	};
-
-	return add_one(queue, &op);
-}
-
-int libhwt_queue_after(struct libhwt_queue *queue, uint64_t delay_ns, uint64_t user_data)
-{
-	return add_schedule(queue, 0, delay_ns, 0, user_data);
-}
-
-int libhwt_queue_at(struct libhwt_queue *queue, uint64_t deadline_ns, uint64_t user_data)
-{
-	return add_schedule(queue, 0, deadline_ns, HWT_ARM_ABSOLUTE, user_data);
-}
-
-int libhwt_queue_key_after(struct libhwt_queue *queue, uint64_t key, uint64_t delay_ns)
-{
-	return add_schedule(queue, key, delay_ns, 0, 0);
-}
-
-int libhwt_queue_key_at(struct libhwt_queue *queue, uint64_t key, uint64_t deadline_ns)
-{
-	return add_schedule(queue, key, deadline_ns, HWT_ARM_ABSOLUTE, 0);
-}
-
-static int add_modify(struct libhwt_queue *queue, uint64_t id, uint64_t time_ns, uint32_t flags)
-{
-	struct hwt_op op = {
-		.opcode = HWT_OP_MODIFY,
-		.flags = flags,
-		.id = id,
-		.time_ns = time_ns,
-	};
-
-	return add_one(queue, &op);
-}
-
-int libhwt_queue_modify(struct libhwt_queue *queue, uint64_t id, uint64_t delay_ns)
-{
-	return add_modify(queue, id, delay_ns, 0);
-}
-
-int libhwt_queue_modify_at(struct libhwt_queue *queue, uint64_t id, uint64_t deadline_ns)
-{
-	return add_modify(queue, id, deadline_ns, HWT_ARM_ABSOLUTE);
-}
-
-int libhwt_queue_cancel(struct libhwt_queue *queue, uint64_t id)
-{
-	struct hwt_op op = { .opcode = HWT_OP_CANCEL, .id = id };
-
-	return add_one(queue, &op);
 }
 
 int libhwt_queue_submit(struct libhwt_queue *queue)
@@ -308,7 +213,7 @@ int libhwt_queue_submit(struct libhwt_queue *queue)
 
 	if (!queue->live)
 		return -ECHILD;
-	target = publish(queue);
+	target = queue_tail(queue);
 	/* Other threads may carry out operations too, and move the head past the target. */
 	while ((int32_t)(target - queue_op_head(queue)) > 0) {
 		ret = enter(queue, &args);
@@ -350,29 +255,29 @@ static uint32_t queue_event_tail(const struct libhwt_queue *queue)
 }
 
 /*
- * Find contiguous events in the ring, after any that were forgotten. If there are none, let in
- * events that wait in the kernel. Return as libhwt_queue_peek().
+ * Find contiguous events in the ring. If there are none, let in events that wait in the kernel, or
+ * are due. Return their number, or as libhwt_next().
  */
 static int events_find(struct libhwt_queue *queue, const struct hwt_event **events)
 {
+	/* No order: the word only asks for one call, which finds the events of what is due. */
+	uint32_t due = __atomic_load_n(&queue->rings->due, __ATOMIC_RELAXED);
 	struct hwt_enter_args args = {};
 	uint32_t flags, tail, at;
 	int ret;
 
 	do {
-		/* Pairs with hwt_rings_tell(): a thread that sees END sees the final tail next. */
+		/* Pairs with hwt_rings_fill(): without MORE, moved events are before the tail. */
 		flags = __atomic_load_n(&queue->rings->flags, __ATOMIC_ACQUIRE);
 		tail = queue_event_tail(queue);
-		while (queue->event_head != tail) {
+		if (queue->event_head != tail) {
 			at = queue->event_head & queue->event_mask;
 			*events = &queue->events[at];
-			if ((*events)->kind)
-				return min_u32(tail - queue->event_head,
-					       queue->event_mask + 1 - at);
-			events_seen(queue, 1);
+			return min_u32(tail - queue->event_head, queue->event_mask + 1 - at);
 		}
-		if (!(flags & HWT_RINGS_MORE))
-			return flags & HWT_RINGS_END ? -ESHUTDOWN : 0;
+		if (!(flags & HWT_RINGS_MORE) && !due)
+			return 0;
+		due = 0;
 		ret = enter(queue, &args);
 	} while (!ret || ret == -EINTR);
 	return ret;
@@ -381,20 +286,20 @@ static int events_find(struct libhwt_queue *queue, const struct hwt_event **even
 /* Take events from the ring. Return as libhwt_next(), but without waiting. */
 static int events_take(struct libhwt_queue *queue, struct hwt_event *events, unsigned int max)
 {
+	const struct hwt_event *from = NULL;
 	unsigned int total = 0;
-	const struct hwt_event *from;
-	int i, n;
+	int n;
 
 	max = min_u32(max, INT32_MAX);
 	pthread_mutex_lock(&queue->event_lock);
 	do {
 		n = events_find(queue, &from);
-		for (i = 0; i < n && total < max; i++) {
-			if (from[i].kind)
-				events[total++] = from[i];
+		if (n > 0) {
+			n = min_u32(n, max - total);
+			memcpy(events + total, from, n * sizeof(*from));
+			events_seen(queue, n);
+			total += n;
 		}
-		if (n > 0)
-			events_seen(queue, i);
 	} while (n > 0 && total < max);
 	pthread_mutex_unlock(&queue->event_lock);
 	return total ? (int)total : n;
@@ -430,47 +335,4 @@ int hwtlib_queue_wait(struct libhwt_queue *queue, struct hwt_event *events, unsi
 		/* Another thread may have taken the event that woke this one. */
 	}
 	return ret || args.result == -ETIME ? ret : args.result;
-}
-
-int libhwt_queue_next(struct libhwt_queue *queue, struct hwt_event *events, unsigned int max,
-		      uint64_t timeout_ns)
-{
-	int ret, submitted;
-
-	if (!max)
-		return -EINVAL;
-	ret = hwtlib_queue_wait(queue, events, max, timeout_ns);
-	/* If the wait has entered the kernel, nothing is left to submit. */
-	submitted = libhwt_queue_submit(queue);
-	return ret ? ret : submitted;
-}
-
-int libhwt_queue_peek(struct libhwt_queue *queue, const struct hwt_event **events)
-{
-	return queue->live ? events_find(queue, events) : -ECHILD;
-}
-
-void libhwt_queue_seen(struct libhwt_queue *queue, unsigned int count)
-{
-	if (queue->live)
-		events_seen(queue, count);
-}
-
-int libhwt_queue_forget(struct libhwt_queue *queue, uint64_t key)
-{
-	struct hwt_event *event;
-	uint32_t tail, at;
-	int count = 0;
-
-	if (!queue->live)
-		return -ECHILD;
-	tail = queue_event_tail(queue);
-	for (at = queue->event_head; at != tail; at++) {
-		event = &queue->events[at & queue->event_mask];
-		if (event->id != key || !event->kind || event->kind == HWT_EVENT_CLOCK_SET)
-			continue;
-		event->kind = 0;
-		count++;
-	}
-	return count;
 }

@@ -136,16 +136,6 @@ int libhwt_get(struct libhwt *context, uint64_t id, struct hwt_get_args *get)
 	return hwtlib_call(context, HWT_IOC_GET, get);
 }
 
-int libhwt_stop(struct libhwt *context, uint64_t *stopped)
-{
-	struct hwt_stop_args args = { .size = sizeof(args) };
-	int ret = hwtlib_call(context, HWT_IOC_STOP, &args);
-
-	if (!ret && stopped)
-		*stopped = args.stopped;
-	return ret;
-}
-
 /* -- All timeouts of a context ------------------------------------------- */
 
 int libhwt_list(struct libhwt *context, uint64_t *cursor, struct hwt_list_entry *entries,

@@ -6,9 +6,17 @@
  * call that sets it to a later deadline, or disarms it, only stores that. So when the cursor
  * reaches the time for which it was linked, its deadline decides: it is due, or is linked again, or
  * is let go.
+ *
+ * A set on the device has a timeout of the device for each timer, with the timer's address as its
+ * key, armed for the time for which the timer would be linked otherwise. When its event is taken,
+ * the timer goes on as one whose time the cursor has reached. Until then it is held: linked with
+ * the flag LINKED_HELD, and for @lag of struct set later. If the cursor gets there, the device is
+ * late, or another process has moved or cancelled the timeout, and the set asks. What the device
+ * refuses, because of a limit or for want of memory, is linked as in a set in the process.
  */
 #include "port.h"
 #include "core/buckets.h"
+#include "timers_device.h"
 
 /* Four levels of 256 buckets: 52 days; later deadlines take rounds. */
 #define SET_BITS	8
@@ -18,6 +26,11 @@
 #define GRANULARITY_MAX	(UINT64_C(1) << 40)
 /* The latest time for which a timer is linked. Later ones are never reached. */
 #define LINKED_MAX	((HWT_TICK_NEVER - 1) << LIBHWT_TICK_SHIFT)
+/* Flags in @linked of a timer, below the tick: the device has a timeout for it, which is late. */
+#define LINKED_HELD	UINT64_C(1)
+#define LINKED_LATE	UINT64_C(2)
+/* Events that are taken from the device at once. */
+#define EVENTS		64
 
 /**
  * struct set - what a struct libhwt_timers is the begin of
@@ -26,13 +39,18 @@
  * @ready:   in a run, timers of one tick that are due, in order; else empty
  * @later:   in a run, timers that were set by its callbacks, and wait for the next run; else empty
  * @count:   number of timers linked
+ * @held:    number of these that the device holds
  * @limit:   in a run, the @order of a timer that was not set before it
  * @mask:    the granularity, less 1
  * @max_run: maximum number of callbacks of a run
  * @clock:   the clock
  * @running: true in a run
- * @fd:      the descriptor of libhwt_timers_fd(), or -1
+ * @fd:      a timerfd, the descriptor of libhwt_timers_fd() in the process, or -1
  * @fd_ns:   the time for which @fd is armed; LIBHWT_NEVER: it is not
+ * @poll_fd: on the device, the descriptor of libhwt_timers_fd(), or -1
+ * @device:  the device; its context is NULL if the set is in the process
+ * @lag:     a multiple of the tick that is longer than the device is late
+ * @error:   the last error of @arm of struct hwtlib_device; 0: none
  * @owner:   the thread that uses the set
  */
 struct set {
@@ -41,6 +59,7 @@ struct set {
 	struct list_head	ready;
 	struct list_head	later;
 	size_t			count;
+	size_t			held;
 	u64			limit;
 	u64			mask;
 	unsigned int		max_run;
@@ -48,6 +67,10 @@ struct set {
 	bool			running;
 	int			fd;
 	u64			fd_ns;
+	int			poll_fd;
+	struct hwtlib_device	device;
+	u64			lag;
+	int			error;
 #ifdef LIBHWT_DEBUG
 	pthread_t		owner;
 #endif
@@ -129,7 +152,7 @@ static void set_fd_arm(struct set *set, u64 ns)
 }
 
 /* After a run: what was due has been read, and the next timer may be another one. */
-static void set_fd_rearm(struct set *set, u64 next)
+static void set_fd_rearm(struct set *set)
 {
 	u64 expired;
 
@@ -138,28 +161,58 @@ static void set_fd_rearm(struct set *set, u64 next)
 	/* Fails if the timer has not expired (EAGAIN), or if the clock was set (ECANCELED). */
 	if (read(set->fd, &expired, sizeof(expired)) > 0 || errno == ECANCELED)
 		set->fd_ns = LIBHWT_NEVER;
-	set_fd_arm(set, next);
+	/* The device has its own descriptor for what it holds. */
+	set_fd_arm(set, set->count > set->held ? libhwt_timers_next(&set->head) : LIBHWT_NEVER);
 	set->head.now = LIBHWT_STALE;
+}
+
+/* Return a descriptor that is readable while that of the device or that of the process is. */
+static int set_fd_both(struct set *set)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event event;
+
+	memset(&event, 0, sizeof(event));
+	event.events = EPOLLIN;
+	if (fd >= 0 && (epoll_ctl(fd, EPOLL_CTL_ADD, set->device.fd(set->device.context), &event) ||
+			epoll_ctl(fd, EPOLL_CTL_ADD, set->fd, &event))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Another program has mapped rings of the context, and gets its events: do not wait for them. */
+static void set_fd_lost(struct set *set)
+{
+	if (set->poll_fd >= 0)
+		epoll_ctl(set->poll_fd, EPOLL_CTL_DEL, set->device.fd(set->device.context), NULL);
 }
 
 int libhwt_timers_fd(struct libhwt_timers *timers)
 {
 	struct set *set = set_of(timers);
 
-	if (set->fd >= 0)
+	if (set->fd < 0) {
+		set->fd = timerfd_create(set->clock, TFD_CLOEXEC | TFD_NONBLOCK);
+		if (set->fd < 0)
+			return -errno;
+		if (!set->running)
+			set_fd_rearm(set);
+	}
+	if (!set->device.context)
 		return set->fd;
-	set->fd = timerfd_create(set->clock, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (set->fd < 0)
-		return -errno;
-	if (!set->running)
-		set_fd_rearm(set, libhwt_timers_next(timers));
-	return set->fd;
+	if (set->poll_fd < 0)
+		set->poll_fd = set_fd_both(set);
+	return set->poll_fd < 0 ? -errno : set->poll_fd;
 }
 
 static void set_fd_close(struct set *set)
 {
 	if (set->fd >= 0)
 		close(set->fd);
+	if (set->poll_fd >= 0)
+		close(set->poll_fd);
 }
 #else
 static void set_fd_arm(struct set *set, u64 ns)
@@ -168,10 +221,14 @@ static void set_fd_arm(struct set *set, u64 ns)
 	(void)ns;
 }
 
-static void set_fd_rearm(struct set *set, u64 next)
+static void set_fd_rearm(struct set *set)
 {
 	(void)set;
-	(void)next;
+}
+
+static void set_fd_lost(struct set *set)
+{
+	(void)set;
 }
 
 int libhwt_timers_fd(struct libhwt_timers *timers)
@@ -188,30 +245,94 @@ static void set_fd_close(struct set *set)
 
 /* -- Timers ------------------------------------------------------------------ */
 
-/* Put a timer that is in no list into the buckets. */
-static void set_insert(struct set *set, struct libhwt_timer *timer, u64 deadline)
+static u64 timer_key(const struct libhwt_timer *timer)
 {
-	timer->linked = set_round(set, deadline);
+	return (uintptr_t)timer;
+}
+
+/* Put a timer that the device holds for a time, and that is in no list, into the buckets. */
+static void set_insert_held(struct set *set, struct libhwt_timer *timer, u64 time)
+{
+	timer->linked = ((min(time, LINKED_MAX / 2) & ~(LIBHWT_TICK - 1)) + set->lag) | LINKED_HELD;
+	set->held++;
+	hwt_buckets_insert(&set->buckets, timer);
+}
+
+/* Take a timer out of its list. Return true if the device goes on to have a timeout for it. */
+static inline bool set_remove(struct set *set, struct libhwt_timer *timer)
+{
+	hwt_buckets_remove(&set->buckets, timer);
+	if (likely(!(timer->linked & LINKED_HELD)))
+		return false;
+	set->held--;
+	timer->linked &= ~(LINKED_HELD | LINKED_LATE);
+	return true;
+}
+
+/* Put a timer that is in no list into the buckets, for @linked. */
+static inline void set_insert_own(struct set *set, struct libhwt_timer *timer)
+{
 	hwt_buckets_insert(&set->buckets, timer);
 	/* A run arms the descriptor at its end. */
-	if (set->fd >= 0 && !set->running && timer->linked < set->fd_ns)
+	if (unlikely(set->fd >= 0) && !set->running && timer->linked < set->fd_ns)
 		set_fd_arm(set, timer->linked);
 }
 
-/* Put a timer into the buckets for a deadline, or move it there. The caller stores the deadline. */
-static void set_link(struct set *set, struct libhwt_timer *timer, u64 deadline)
+/*
+ * The same in a set on the device. What is due already, or never, needs no event. @held: the device
+ * has a timeout for the timer, for another time.
+ */
+static hwt_cold void set_insert_device(struct set *set, struct libhwt_timer *timer, bool held)
 {
+	int ret;
+
+	if (timer->linked >> LIBHWT_TICK_SHIFT > set->buckets.cursor && !(timer->linked >> 63)) {
+		ret = set->device.arm(set->device.context, timer_key(timer), timer->linked);
+		if (ret >= 0) {
+			set_insert_held(set, timer, timer->linked);
+			return;
+		}
+		set->error = ret;
+	}
+	if (held)
+		set->device.cancel(set->device.context, timer_key(timer));
+	set_insert_own(set, timer);
+}
+
+/* Put a timer that is in no list into the buckets for a deadline. @held: see there. */
+static inline void set_insert(struct set *set, struct libhwt_timer *timer, u64 deadline, bool held)
+{
+	timer->linked = set_round(set, deadline);
+	if (unlikely(set->device.context))
+		set_insert_device(set, timer, held);
+	else
+		set_insert_own(set, timer);
+}
+
+/* Return the time for which a timer is linked, or for which the device has it; 0: it is late. */
+static u64 set_linked(const struct set *set, const struct libhwt_timer *timer)
+{
+	if (likely(!(timer->linked & LINKED_HELD)))
+		return timer->linked;
+	return timer->linked & LINKED_LATE ? 0 : timer->linked - LINKED_HELD - set->lag;
+}
+
+/* Put a timer into the buckets for a deadline, or move it there. The caller stores the deadline. */
+static inline void set_link(struct set *set, struct libhwt_timer *timer, u64 deadline)
+{
+	bool held = false;
+
 	timer->order = set->head.order;
 	set->head.order += LIBHWT_ORDER;
 	if (hwt_linked(timer)) {
 		/* Leave it where it is if that is not too late. */
-		if (timer->linked <= set_round(set, deadline))
+		if (set_linked(set, timer) <= set_round(set, deadline))
 			return;
-		hwt_buckets_remove(&set->buckets, timer);
+		held = set_remove(set, timer);
 		set->count--;
 	}
 	set->count++;
-	set_insert(set, timer, deadline);
+	set_insert(set, timer, deadline, held);
 }
 
 /* Take a timer that is in no list any more off the account of the set. */
@@ -219,6 +340,27 @@ static void set_let_go(struct set *set, struct libhwt_timer *timer)
 {
 	timer->linked = LIBHWT_NEVER;
 	set->count--;
+}
+
+/* Take a timer that the device holds out of the set. */
+static hwt_cold void set_stop_held(struct set *set, struct libhwt_timer *timer)
+{
+	set_remove(set, timer);
+	set_let_go(set, timer);
+	/* A set that is being freed has no device any more. */
+	if (set->device.context)
+		set->device.cancel(set->device.context, timer_key(timer));
+}
+
+/* Take a timer out of the set. */
+static inline void set_stop(struct set *set, struct libhwt_timer *timer)
+{
+	if (unlikely(timer->linked & LINKED_HELD)) {
+		set_stop_held(set, timer);
+		return;
+	}
+	hwt_buckets_remove(&set->buckets, timer);
+	set_let_go(set, timer);
 }
 
 void libhwt_timer_link(struct libhwt_timers *timers, struct libhwt_timer *timer,
@@ -268,10 +410,8 @@ void libhwt_timer_stop(struct libhwt_timers *timers, struct libhwt_timer *timer)
 {
 	struct set *set = set_of(timers);
 
-	if (!hwt_linked(timer))
-		return;
-	hwt_buckets_remove(&set->buckets, timer);
-	set_let_go(set, timer);
+	if (hwt_linked(timer))
+		set_stop(set, timer);
 }
 
 uint64_t libhwt_timer_remaining(struct libhwt_timers *timers, const struct libhwt_timer *timer)
@@ -283,6 +423,66 @@ uint64_t libhwt_timer_remaining(struct libhwt_timers *timers, const struct libhw
 	return deadline > now ? deadline - now : 0;
 }
 
+/* -- The device -------------------------------------------------------------- */
+
+/* Another process has moved a timer to a deadline. If it is watched, its word counts. */
+static void timer_moved(struct libhwt_timer *timer, u64 deadline)
+{
+	if (timer->deadline != LIBHWT_NEVER && !(timer->order & LIBHWT_WATCHED))
+		timer->deadline = deadline;
+}
+
+/*
+ * Take the events of the device: each timer goes to the due list. No function of the program runs
+ * meanwhile, so the timers of all events are there.
+ */
+static hwt_cold void set_take(struct set *set)
+{
+	struct hwtlib_due due[EVENTS];
+	int i, n;
+
+	do {
+		n = set->device.take(set->device.context, due, EVENTS);
+		for (i = 0; i < n; i++) {
+			struct libhwt_timer *timer = (struct libhwt_timer *)(uintptr_t)due[i].key;
+
+			/* Scheduled by another process, after it had fired. */
+			if (!hwt_linked(timer) || !(timer->linked & LINKED_HELD))
+				continue;
+			if (due[i].deadline < set_linked(set, timer))
+				timer_moved(timer, due[i].deadline);
+			set_remove(set, timer);
+			list_add_tail(&timer->link, &set->buckets.due);
+		}
+	} while (n == EVENTS);
+	/* After a signal, the descriptor is still readable, and the next run takes the events. */
+	if (n < 0 && n != -EINTR)
+		set_fd_lost(set);
+}
+
+/* A held timer's event has not come. Hold it on and return true, or return false: it has none. */
+static hwt_cold bool set_hold(struct set *set, struct libhwt_timer *timer)
+{
+	u64 now = (set->buckets.cursor + 1) << LIBHWT_TICK_SHIFT, deadline;
+
+	set->held--;
+	timer->linked &= ~(LINKED_HELD | LINKED_LATE);
+	if (set->device.get(set->device.context, timer_key(timer), &deadline) < 0) {
+		/* Another process has cancelled it. */
+		timer->deadline = LIBHWT_NEVER;
+		return false;
+	}
+	if (deadline <= now) {
+		set_insert_held(set, timer, now);
+		timer->linked |= LINKED_LATE;
+		return true;
+	}
+	if (deadline > timer->deadline)
+		timer_moved(timer, deadline);
+	set_insert_held(set, timer, deadline);
+	return true;
+}
+
 /* -- Runs -------------------------------------------------------------------- */
 
 /*
@@ -291,14 +491,17 @@ uint64_t libhwt_timer_remaining(struct libhwt_timers *timers, const struct libhw
  */
 static bool set_due(struct set *set, struct libhwt_timer *timer)
 {
-	u64 deadline = libhwt_timer_deadline(timer);
+	u64 deadline;
 
+	if (unlikely(timer->linked & LINKED_HELD) && set_hold(set, timer))
+		return false;
+	deadline = libhwt_timer_deadline(timer);
 	if (deadline == LIBHWT_NEVER) {
 		set_let_go(set, timer);
 		return false;
 	}
 	if (set_round(set, deadline) >> LIBHWT_TICK_SHIFT > set->buckets.cursor) {
-		set_insert(set, timer, deadline);
+		set_insert(set, timer, deadline, false);
 		return false;
 	}
 	if (timer->order >= set->limit) {
@@ -408,7 +611,7 @@ static void set_begin(struct set *set, struct libhwt_timer *timer, u64 now)
 				   periodic->period_ns);
 	timer->order = set->head.order | LIBHWT_PERIODIC;
 	set->head.order += LIBHWT_ORDER;
-	set_insert(set, timer, timer->deadline);
+	set_insert(set, timer, timer->deadline, false);
 }
 
 /* Call back the timers of @ready, up to @max. Return their number. */
@@ -445,6 +648,11 @@ unsigned int libhwt_timers_run_at(struct libhwt_timers *timers, uint64_t now_ns)
 	set->limit = set->head.order;
 	if (tick < buckets->cursor)
 		hwt_buckets_rebase(buckets, tick);
+	if (set->device.context) {
+		while (!hwt_buckets_advance(buckets, tick, UINT_MAX, false))
+			;
+		set_take(set);
+	}
 	do {
 		while (!hwt_buckets_advance(buckets, tick, UINT_MAX, true))
 			;
@@ -454,7 +662,7 @@ unsigned int libhwt_timers_run_at(struct libhwt_timers *timers, uint64_t now_ns)
 	list_splice_init(&set->ready, &buckets->due);
 	list_splice_tail_init(&set->later, &buckets->due);
 	set->running = false;
-	set_fd_rearm(set, libhwt_timers_next(timers));
+	set_fd_rearm(set);
 	return n;
 }
 
@@ -580,12 +788,11 @@ static void each_move(struct libhwt_timer *timer, void *arg)
 	struct set *to = (struct set *)each->arg;
 	u64 deadline = libhwt_timer_deadline(timer), order = timer->order;
 
-	hwt_buckets_remove(&each->set->buckets, timer);
-	set_let_go(each->set, timer);
+	set_stop(each->set, timer);
 	if (deadline == LIBHWT_NEVER)
 		return;
 	to->count++;
-	set_insert(to, timer, deadline);
+	set_insert(to, timer, deadline, false);
 	/* Later calls come after those of both sets. */
 	to->head.order = max(to->head.order, (order & ~(u64)(LIBHWT_ORDER - 1)) + LIBHWT_ORDER);
 }
@@ -595,7 +802,7 @@ void libhwt_timers_move_all(struct libhwt_timers *from, struct libhwt_timers *to
 	struct each each = { container_of(from, struct set, head), NULL, set_of(to) };
 
 	set_each(each.set, each_move, &each);
-	set_fd_rearm(each.set, LIBHWT_NEVER);
+	set_fd_rearm(each.set);
 }
 
 void libhwt_timers_adopt(struct libhwt_timers *timers)
@@ -605,6 +812,20 @@ void libhwt_timers_adopt(struct libhwt_timers *timers)
 #else
 	(void)timers;
 #endif
+}
+
+struct libhwt *libhwt_timers_context(const struct libhwt_timers *timers)
+{
+	return container_of(timers, const struct set, head)->device.context;
+}
+
+int libhwt_timers_error(struct libhwt_timers *timers)
+{
+	struct set *set = set_of(timers);
+	int error = set->error;
+
+	set->error = 0;
+	return error;
 }
 
 /* Return the mask of a granularity, which is rounded up to a power of two. */
@@ -628,14 +849,16 @@ struct libhwt_timers *libhwt_timers_new(const struct libhwt_timers_options *opti
 #endif
 		CLOCK_REALTIME,
 	};
+	const unsigned int where = LIBHWT_DEVICE | LIBHWT_ANY;
 	struct libhwt_timers_options all;
 	struct set *set;
+	int ret;
 
 	memset(&all, 0, sizeof(all));
 	if (options)
 		all = *options;
-	if ((options && all.size != sizeof(all)) || all.flags > LIBHWT_TIMERS_REALTIME ||
-	    all.granularity_ns > GRANULARITY_MAX) {
+	if ((options && all.size != sizeof(all)) || (all.flags & where) == where ||
+	    (all.flags & ~where) > LIBHWT_TIMERS_REALTIME || all.granularity_ns > GRANULARITY_MAX) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -645,11 +868,21 @@ struct libhwt_timers *libhwt_timers_new(const struct libhwt_timers_options *opti
 		return NULL;
 	}
 	memset(set, 0, sizeof(*set));
-	set->clock = clocks[all.flags];
+	set->clock = clocks[all.flags & ~where];
 	set->mask = granularity_mask(all.granularity_ns);
 	set->max_run = all.max_run ? all.max_run : UINT_MAX;
 	set->fd = -1;
 	set->fd_ns = LIBHWT_NEVER;
+	set->poll_fd = -1;
+	if (all.flags & where) {
+		ret = hwtlib_device_open(&set->device, set->clock);
+		if (ret && (all.flags & LIBHWT_DEVICE)) {
+			free(set);
+			errno = -ret;
+			return NULL;
+		}
+		set->lag = (set->device.tick_ns / LIBHWT_TICK + 2) << LIBHWT_TICK_SHIFT;
+	}
 	set->head.now = LIBHWT_STALE;
 	INIT_LIST_HEAD(&set->ready);
 	INIT_LIST_HEAD(&set->later);
@@ -666,6 +899,10 @@ void libhwt_timers_free(struct libhwt_timers *timers)
 	if (!timers)
 		return;
 	set = set_of(timers);
+	/* A child of fork() must not cancel what the device has for its parent. */
+	if (set->device.context)
+		set->device.close(set->device.context);
+	set->device.context = NULL;
 	libhwt_timers_stop_all(timers);
 	set_fd_close(set);
 	free(set);

@@ -15,14 +15,14 @@ mkdir -p "$1"
 {
 	echo '// SPDX-License-Identifier: MIT'
 	echo '/*'
-	echo ' * The timers of hwt_timers.h, in one file, made of lib/port.h, core/buckets.h, core/buckets.c'
-	echo ' * and lib/timers.c of the project hwt by lib/vendor.sh'
+	echo ' * The timers of hwt_timers.h, in one file, made of lib/port.h, core/buckets.h, core/buckets.c,'
+	echo ' * lib/timers_device.h and lib/timers.c of the project hwt by lib/vendor.sh'
 	echo ' */'
 	# clock_gettime() and CLOCK_BOOTTIME, if the compiler is told to be strict.
 	printf '#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n'
-	for file in lib/port.h core/buckets.h core/buckets.c lib/timers.c; do
+	for file in lib/port.h core/buckets.h core/buckets.c lib/timers_device.h lib/timers.c; do
 		printf '\n/* -- %s -- */\n\n' "$file"
-		sed -e 1d -e '/^#include <linux\//d' -e '/^#include "\(hwt\.h\|core\/\|port\.h\)/d' \
+		sed -e 1d -e '/^#include <linux\//d' -e '/^#include "\(hwt\.h\|core\/\|port\.h\|timers_device\.h\)/d' \
 			-e 's/"libhwt_timers\.h"/"hwt_timers.h"/' \
 			-e 's/^\(void\|bool\|u64\|size_t\|unsigned int\) hwt_/static hwt_unused &/' "$top/$file"
 	done

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """An echo server that closes connections after a silence: asyncio, with a timer of hwt for each connection.
 
-All timers are on one descriptor of /dev/hwt. Traffic pushes a timer back, which costs the program no
-system call of its own: the loop submits the changes of one turn together.
+Traffic pushes a timer back, which is a store: the timers are in the process, and need no device.
 """
 import argparse
 import asyncio

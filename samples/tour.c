@@ -69,14 +69,11 @@ static uint64_t schedule(int fd, uint64_t delay_ns, uint64_t period_ns,
 	return args.id;
 }
 
-/* Wait for the next event. Return false at the end of the file, after a stop. */
-static bool next_event(int fd, struct hwt_event *event)
+/* Wait for the next event. */
+static void next_event(int fd, struct hwt_event *event)
 {
-	ssize_t got = read(fd, event, sizeof(*event));
-
-	if (got < 0)
+	if (read(fd, event, sizeof(*event)) != sizeof(*event))
 		err(1, "read");
-	return got == sizeof(*event);
 }
 
 /* -- The parts ----------------------------------------------------------- */
@@ -112,8 +109,8 @@ static void tour_delays(void)
 	}
 	printf("     asked for        took        late\n");
 	for (i = 0; i < ARRAY_SIZE(delays_ms); i++) {
-		if (!next_event(fd, &event) ||
-		    event.user_data >= ARRAY_SIZE(delays_ms))
+		next_event(fd, &event);
+		if (event.user_data >= ARRAY_SIZE(delays_ms))
 			errx(1, "an event that should not be");
 		asked = delays_ms[event.user_data] * NS_PER_MS;
 		took = event.fired_ns - begin[event.user_data];
@@ -141,8 +138,7 @@ static void tour_cancel(void)
 	promise(args.was == HWT_STATE_PENDING, "A was pending");
 	promise(ioctl(fd, HWT_IOC_CANCEL, &args) && errno == ENOENT,
 		"a second cancel finds nothing");
-	if (!next_event(fd, &event))
-		errx(1, "end of file");
+	next_event(fd, &event);
 	printf("  %c fires\n", (int)event.user_data);
 	promise(event.user_data == 'B', "only B fires");
 	close(fd);
@@ -167,8 +163,7 @@ static void tour_push_back(void)
 		if (ioctl(fd, HWT_IOC_MODIFY, &args))
 			err(1, "HWT_IOC_MODIFY");
 	}
-	if (!next_event(fd, &event))
-		errx(1, "end of file");
+	next_event(fd, &event);
 	printf("  300 ms, pushed back 4 times, 50 ms apart: fired after %.3f ms,\n"
 	       "  %.3f ms after the last push\n",
 	       ms(event.fired_ns - begin), ms(event.fired_ns - heard));
@@ -190,42 +185,21 @@ static void tour_periodic(void)
 	for (i = 1; i <= 6; i++) {
 		if (i == 4)
 			usleep(150000);
-		if (!next_event(fd, &event))
-			errx(1, "end of file");
+		next_event(fd, &event);
 		if (i == 1)
 			first = event.deadline_ns - event.overruns * period_ns;
 		periods += event.overruns + 1;
 		printf("  %5d  %8llu  %llu\n", i, event.overruns,
 		       (unsigned long long)periods);
 		promise(event.id == id, "its id");
-		if (i == 4)
-			promise(event.overruns >= 5, "missed periods are counted");
 	}
+	/* Not in the fourth event alone: the pass that fires may come late itself. */
+	promise(periods >= 6 + 5, "missed periods are counted");
 	promise((event.deadline_ns - first) / period_ns + 1 == periods,
 		"no period lost, none counted twice");
 	cancel.id = id;
 	if (ioctl(fd, HWT_IOC_CANCEL, &cancel))
 		err(1, "HWT_IOC_CANCEL");
-	close(fd);
-}
-
-static void tour_stop(void)
-{
-	struct hwt_stop_args args = { .size = sizeof(args) };
-	struct hwt_event event;
-	int fd = context(), i, stopped = 0;
-
-	for (i = 1; i <= 5; i++)
-		schedule(fd, i * 3600 * 1000 * NS_PER_MS, 0, i);
-	if (ioctl(fd, HWT_IOC_STOP, &args))
-		err(1, "HWT_IOC_STOP");
-	while (next_event(fd, &event)) {
-		promise(event.kind == HWT_EVENT_STOPPED, "marked as stopped");
-		stopped++;
-	}
-	printf("  5 timeouts of 1 to 5 hours; stop: %llu handed back, %d events, end of file\n",
-	       args.stopped, stopped);
-	promise(args.stopped == 5 && stopped == 5, "each is handed back");
 	close(fd);
 }
 
@@ -275,7 +249,6 @@ static const struct {
 	{ "cancel", "A cancel", tour_cancel },
 	{ "push-back", "A deadline that is pushed back", tour_push_back },
 	{ "periodic", "A periodic one, with overruns", tour_periodic },
-	{ "stop", "A stop", tour_stop },
 	{ "many", "Many", tour_many },
 };
 

@@ -3,7 +3,7 @@
 """The runner of all tests. See tests/README.md.
 
 run.py check | ci | all        a tier: set up, run its jobs in parallel, count their results
-run.py JOB...                  only these jobs of "all"
+run.py JOB...                  only these jobs of "all", or series, the whole of series-quick
 run.py list                    list the jobs of "all"
 run.py guest KERNEL            all tests (--quick: the quick ones) in one guest
 run.py times                   the times of the last run's guests and tests
@@ -171,8 +171,18 @@ def shards_job():
     results = RESULTS / "guest-shards"
     return Job("guest-shards", python("run.py", "guest", "stock", "--quick", "--name", "shards", "--cpus", "8", "--nodes", "2",
                                       "--append", "HWT_PARAMS=shards=4", "--results", results,
-                                      "--pattern", "!hwtctl*|lib_*|samples*|idle_server*|python*|documented"),
+                                      "--pattern", "!hwtctl*|lib_*|samples*|python*|documented"),
                weight=17, guest=True)
+
+
+def threads_job():
+    """Return a job with the quick tests of the device, each context with a kernel thread."""
+    results = RESULTS / "guest-threads"
+    return Job("guest-threads", python("run.py", "guest", "stock", "--quick", "--name", "threads",
+                                       "--append", "HWT_PARAMS=thread_contexts=1", "--results", results,
+                                       "--pattern", "device|events|fault_ioctl|ids|lib_*|lifecycle|limits|list|pass|periodic|"
+                                       "place|poison|process|races|realtime|recover_kill|rings*|stalled|timens|users"),
+               weight=9, guest=True)
 
 
 def check_jobs():
@@ -205,6 +215,7 @@ def all_jobs():
                            weight=60 if kernel.slow else 30 if kernel.tests == "all" else 5)
     return jobs + [
         shards_job(),
+        threads_job(),
         Job("static", python("static/static.py"), weight=20),
         tap("verify", *python("verify/verify.py"), weight=25),
         tap("wheel", "make", "-s", "--no-print-directory", "-C", TESTS / "unit", f"OUT={host.BUILD}/unit", "check",
@@ -212,6 +223,7 @@ def all_jobs():
         tap("libhwt", *python("unit/libhwt.py"), weight=4),
         tap("plants", *python("plants/plants.py"), weight=22),
         tap("convert", *python("convert/convert.py"), weight=9),
+        tap("series-quick", *python("series/series.py", "--quick"), weight=14),
         tap("packages", *python("../commands/packages.py"), weight=12, guest=True),
         Job("year", python("vm/year.py"), weight=3, guest=True),
         tap("here", *python("vm/test_here.py"), weight=13, guest=True),
@@ -222,7 +234,12 @@ def all_jobs():
     ]
 
 
-IN_ALL = ("long tests, whole models, io_uring's commands (6.12), eight CPUs, Python with a device, packages, a simulated year, "
+def named_jobs():
+    """Return the jobs that run only by their names."""
+    return [tap("series", *python("series/series.py"), timeout=14400)]
+
+
+IN_ALL = ("long tests, whole models, io_uring's commands (6.12), eight CPUs, contexts with threads, Python with a device, packages, a simulated year, "
           "planted faults and the tests of the harness are in make check-all; other kernels in make check-matrix")
 TIERS = {
     "check": (check_jobs, "quick tests, on the distribution's 6.1 and its PREEMPT_RT kernel", f"the debug kernel, {IN_ALL}"),
@@ -233,7 +250,8 @@ TIERS = {
 
 
 # The set-up of a job that is run alone, if it is not that of the job's name.
-NEEDS = {"wheel": "unit", "libhwt": "unit", "harness": "guest", "here": "packages", "plants": "all", "self-tests": "static", "cache": "run"}
+NEEDS = {"wheel": "unit", "libhwt": "unit", "harness": "guest", "here": "packages", "plants": "all", "self-tests": "static", "cache": "run",
+         "series-quick": "series"}
 
 
 # --- The scheduler -----------------------------------------------------------------------------
@@ -376,7 +394,7 @@ def main():
     os.dup2(1, 2)
     if what in TIERS:
         return run_jobs(what, TIERS[what][0], [what])
-    jobs = {job.name: job for job in all_jobs()}
+    jobs = {job.name: job for job in [*all_jobs(), *named_jobs()]}
     for name in args.what:
         if name not in jobs:
             raise host.Failed(f"no job '{name}': run.py list names them")

@@ -83,23 +83,34 @@ bool target_given(const struct target *target)
 	return target->pid;
 }
 
-bool wheel_option(int option, struct wheel_options *wheel)
+void setup_clock(struct setup *setup, int clock)
 {
-	if (!wheel->wanted)
-		wheel->clock = CLOCK_MONOTONIC;
+	setup->args.flags &= ~(HWT_SETUP_REALTIME | HWT_SETUP_BOOTTIME);
+	setup->args.flags |= clock == CLOCK_REALTIME ? HWT_SETUP_REALTIME :
+			     clock == CLOCK_BOOTTIME ? HWT_SETUP_BOOTTIME : 0;
+}
+
+bool setup_option(int option, struct setup *setup)
+{
+	int clock;
+
 	switch (option) {
 	case 'C':
-		if (!clock_parse(optarg, &wheel->clock))
+		if (!clock_parse(optarg, &clock))
 			usage_error("--clock: '%s' is not monotonic, boottime or realtime",
 				    optarg);
+		setup_clock(setup, clock);
 		break;
 	case 'T':
-		wheel->args.tick_ns = option_duration("tick", 1, HWT_NEVER);
+		setup->args.tick_ns = option_duration("tick", 1, HWT_NEVER);
+		break;
+	case 'H':
+		setup->args.flags |= HWT_SETUP_THREAD;
 		break;
 	default:
 		return false;
 	}
-	wheel->wanted = true;
+	setup->wanted = true;
 	return true;
 }
 
@@ -133,52 +144,48 @@ static void __attribute__((noreturn)) device_fail(void)
 	fail(error, "%s", device_path);
 }
 
-/* Set up a private wheel, keys, or both. */
-static void context_setup(int fd, const struct wheel_options *wheel)
+static void context_setup(int fd, const struct setup *setup)
 {
-	struct hwt_setup_args args = wheel->wanted ? wheel->args : (struct hwt_setup_args) { };
+	struct hwt_setup_args args = setup->args;
 	char asked[TIME_TEXT], limit[TIME_TEXT];
 	struct hwt_info_args info;
 	__u64 longest;
 	int ret;
 
-	/* The context is still on the shared wheel, which has the default number of buckets. */
+	/* A new context has the default number of buckets; with a thread it has more. */
 	context_info(fd, &info);
 	longest = INT64_MAX / (args.ticks_per_wheel ?: info.ticks_per_wheel);
 	duration_format(asked, args.tick_ns);
 	args.size = sizeof(args);
-	args.flags |= wheel->keys ? HWT_SETUP_KEYS : 0;
-	args.flags |= !wheel->wanted ? 0 :
-		      wheel->clock == CLOCK_REALTIME ? HWT_SETUP_REALTIME :
-		      wheel->clock == CLOCK_BOOTTIME ? HWT_SETUP_BOOTTIME : HWT_SETUP_PRIVATE;
 	ret = hwt_call(fd, HWT_IOC_SETUP, &args);
 	if (ret == -EINVAL && args.tick_ns > longest)
 		fail(0, "%s: a tick of %s is too long: the longest is %s", device_path, asked,
 		     duration_format(limit, longest));
 	if (ret)
-		fail(ret, "%s: creating a %s%s", device_path,
-		     wheel->wanted ? "private wheel" : "context with keys",
-		     ret == -EINVAL ? " (see HWT_IOC_SETUP in hwt(4))" : "");
+		fail(ret, "%s: setting up a context%s%s", device_path,
+		     args.flags & HWT_SETUP_THREAD ? " with a thread" : "",
+		     ret == -EINVAL ? " (see HWT_IOC_SETUP in hwt(4))" :
+		     ret == -EPERM ? " (requires CAP_SYS_NICE)" : "");
 	context_info(fd, &info);
 	if (!args.tick_ns || args.tick_ns >= info.tick_ns)
 		return;
 	/* The kernel has raised the tick. */
 	duration_format(limit, info.tick_ns);
-	if (!wheel->saved)
+	if (!setup->saved)
 		fail(0, "%s: a tick of %s is too short: the shortest is %s (min_tick_us)",
 		     device_path, asked, limit);
 	complain(0, "%s: a tick of %s is too short: using %s (min_tick_us)", device_path, asked,
 		 limit);
 }
 
-int context_open(int flags, const struct wheel_options *wheel)
+int context_open(int flags, const struct setup *setup)
 {
 	int fd = open(device_path, O_RDWR | O_CLOEXEC | flags);
 
 	if (fd < 0)
 		device_fail();
-	if (wheel && (wheel->wanted || wheel->keys))
-		context_setup(fd, wheel);
+	if (setup && setup->wanted)
+		context_setup(fd, setup);
 	return fd;
 }
 
@@ -309,8 +316,8 @@ void fdinfo_note(struct context_fdinfo *info, const char *key, long long value)
 		info->hwt = true;
 	} else if (!strcmp(key, "tick-ns") || !strcmp(key, "tick_ns")) {
 		info->tick_ns = value;
-	} else if (!strcmp(key, "private")) {
-		info->private = value;
+	} else if (!strcmp(key, "thread")) {
+		info->thread = value;
 	} else if (!strcmp(key, "timeouts")) {
 		info->timeouts = value;
 	} else if (!strcmp(key, "events")) {

@@ -27,25 +27,31 @@ static const struct command {
 	  "  -j, --json           print one JSON object\n"
 	  "  -p, --pid PID        describe the context of this process\n"
 	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
-	  "      --clock CLOCK    describe a private wheel: monotonic, boottime or realtime\n"
-	  "      --tick DURATION  describe a private wheel with this tick\n" },
-	{ "stats", cmd_stats, "show parameters, threads, contexts and wheels",
-	  "[SECONDS]",
+	  "      --clock CLOCK    describe one on this clock: monotonic, boottime or realtime\n"
+	  "      --tick DURATION  describe one with this tick\n"
+	  "      --thread         describe one with a kernel thread\n" },
+	{ "stats", cmd_stats, "show parameters, threads, contexts and wheels", "",
 	  "  -j, --json           print JSON objects, one on each line\n"
 	  "  -p, --pid PID        show the context of this process only\n"
 	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
-	  "  -w, --watch          repeat every SECONDS (1), with rates\n"
-	  "  -n, --count N        stop after N repetitions\n"
 	  "      --wheels         show only the wheels (needs root and debugfs)\n" },
+	{ "top", cmd_top, "watch wheels and contexts at work, and how late callbacks are", "",
+	  "  -i, --interval DURATION  time between two screens (1s)\n"
+	  "  -n, --count N        stop after N screens\n"
+	  "  -j, --json           print JSON objects, one on each line\n"
+	  "  -p, --pid PID        show the context of this process only\n"
+	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
+	  "\nWheels and the lateness of callbacks need root and debugfs.\n" },
 	{ "run", cmd_run, "carry out a script of timeouts, and print their events",
 	  "[FILE]",
 	  "  -j, --json           print JSON objects, one on each line\n"
-	  "  -v, --verbose        print the results of schedule, modify, cancel and stop\n"
+	  "  -v, --verbose        print the results of schedule, modify and cancel\n"
 	  "  -k, --keep-going     continue after a line that fails\n"
 	  "      --no-wait        exit after the last line, do not wait for timeouts\n"
 	  "      --keys           the ids are keys, which the script chooses\n"
-	  "      --clock CLOCK    use a private wheel: monotonic, boottime or realtime\n"
-	  "      --tick DURATION  use a private wheel with this tick\n"
+	  "      --clock CLOCK    the clock: monotonic, boottime or realtime\n"
+	  "      --tick DURATION  the length of a tick\n"
+	  "      --thread         have a kernel thread drive the timeouts\n"
 	  "\nFILE is a script; '-' or no FILE is standard input. Its lines:\n"
 	  "  schedule NAME TIME [every=PERIOD|pause=PERIOD] [slack=DURATION] [data=N] [key=N]\n"
 	  "  modify NAME TIME [period=PERIOD] [slack=DURATION] [data=N]\n"
@@ -69,6 +75,7 @@ static const struct command {
 	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
 	  "      --clock CLOCK    clock for SCRIPT, as for run\n"
 	  "      --tick DURATION  tick for SCRIPT, as for run\n"
+	  "      --thread         a thread for SCRIPT, as for run\n"
 	  "\nSCRIPT ('-': standard input) is run in a new context, which is then listed.\n" },
 	{ "save", cmd_save, "write the timeouts of a context to a file", "[SCRIPT]",
 	  "  -o, --output FILE    write to FILE instead of standard output\n"
@@ -76,6 +83,7 @@ static const struct command {
 	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
 	  "      --clock CLOCK    clock for SCRIPT, as for run\n"
 	  "      --tick DURATION  tick for SCRIPT, as for run\n"
+	  "      --thread         a thread for SCRIPT, as for run\n"
 	  "\nSCRIPT ('-': standard input) is run in a new context, which is then saved.\n" },
 	{ "restore", cmd_restore, "create saved timeouts again", "[FILE]",
 	  "  -j, --json           print JSON objects, one on each line\n"
@@ -83,20 +91,6 @@ static const struct command {
 	  "  -f, --fd N           choose its descriptor N, if it has several contexts\n"
 	  "\nFILE was written by save; '-' or no FILE is standard input. Without --pid, use a\n"
 	  "new context, and print its events as run does.\n" },
-	{ "stress", cmd_stress, "schedule from many threads, and check each event", "",
-	  "  -s, --seconds N      run for N seconds (10)\n"
-	  "  -t, --threads N      use N threads (one for each CPU)\n"
-	  "  -c, --contexts N     use N open files, shared by all threads (4)\n"
-	  "  -n, --timeouts N     have up to N timeouts in each of them (10000)\n"
-	  "  -m, --mix S:M:C:R    ratio of schedule, modify, cancel, read (40:30:20:10)\n"
-	  "      --seed N         use the random numbers of the run with this seed\n"
-	  "  -j, --json           print the result as one JSON object\n"
-	  "  -q, --quiet          show no progress\n" },
-	{ "bench", cmd_bench, "measure the cost of timeouts, and that of timerfd", "",
-	  "  -n, --timeouts N     use N timeouts (10000)\n"
-	  "  -r, --repetitions N  print the median of N repetitions (5)\n"
-	  "      --only LIST      measure only these: ioctl,rings,timerfd\n"
-	  "  -j, --json           print JSON objects, one on each line\n" },
 	{ "help", cmd_help, "print help on a command, or the list of commands", "[COMMAND]", "" },
 };
 
@@ -136,7 +130,6 @@ static const struct {
 } advice[] = {
 	{ ENOSPC, "a limit is reached; 'hwtctl info' shows the limits" },
 	{ ENOTTY, "this is not a device of hwt" },
-	{ ESHUTDOWN, "the context was stopped; open a new one" },
 };
 
 static void message(int error, const char *format, va_list args)
@@ -272,6 +265,12 @@ const char *last_operand(int argc, char **argv)
 	if (optind + 1 < argc)
 		usage_error("unexpected operand '%s'", argv[optind + 1]);
 	return optind < argc ? argv[optind] : NULL;
+}
+
+void no_operand(int argc, char **argv)
+{
+	if (optind < argc)
+		usage_error("unexpected operand '%s'", argv[optind]);
 }
 
 static const struct command *command_find(const char *name)

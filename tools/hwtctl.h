@@ -54,6 +54,8 @@ __u64 option_number(const char *name, __u64 min, __u64 max);
 __u64 option_duration(const char *name, __u64 min, __u64 max);
 /* Return the operand after the options, or NULL. A second one is a usage error. */
 const char *last_operand(int argc, char **argv);
+/* Any operand is a usage error. */
+void no_operand(int argc, char **argv);
 
 /* Print a heading: bold on a terminal, unless NO_COLOR is set. */
 void put_heading(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -62,13 +64,12 @@ void *must_alloc(void *memory, size_t size);
 
 int cmd_info(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_sleep(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_save(int argc, char **argv);
 int cmd_restore(int argc, char **argv);
-int cmd_stress(int argc, char **argv);
-int cmd_bench(int argc, char **argv);
 
 /* -- times.c ------------------------------------------------------------- */
 
@@ -119,22 +120,20 @@ struct target {
 	int	fd;		/* -1: the only descriptor that it has */
 };
 
-/* Options for a new context. */
-struct wheel_options {
-	bool			wanted;	/* a private wheel, by @clock and @args */
-	bool			keys;	/* its ids are keys */
+/* The set-up of a new context */
+struct setup {
+	bool			wanted;	/* the context is set up by @args */
 	bool			saved;	/* @args are those of a save, not of options */
-	int			clock;
 	struct hwt_setup_args	args;
 };
 
 /* Facts about a context from /proc/PID/fdinfo or debugfs. */
 struct context_fdinfo {
 	bool	hwt;		/* it is a context */
-	bool	private;
+	bool	thread;		/* a kernel thread drives its timeouts */
 	bool	rings;		/* its rings have been mapped */
 	int	clock;
-	__u64	number;		/* unique; the name of its directory in debugfs, if it has one */
+	__u64	number;		/* unique */
 	__u64	tick_ns;
 	__u64	timeouts;
 	__u64	events;
@@ -144,7 +143,7 @@ struct context_fdinfo {
 int hwt_call(int fd, unsigned long request, void *args);
 
 /* These end the program if they fail. */
-int context_open(int flags, const struct wheel_options *wheel);
+int context_open(int flags, const struct setup *setup);
 int target_open(const struct target *target);
 void context_info(int fd, struct hwt_info_args *info);
 void context_stats(int fd, struct hwt_stats_args *stats);
@@ -169,6 +168,8 @@ struct hwt_list_entry *context_list(int fd, size_t *count);
 
 const char *clock_name(int clock);
 bool clock_parse(const char *name, int *clock);
+/* Set the clock of a new context. */
+void setup_clock(struct setup *setup, int clock);
 const char *mode_name(unsigned int mode);
 
 /* Options that several commands have. The functions return true if @option is one of theirs. */
@@ -176,8 +177,9 @@ const char *mode_name(unsigned int mode);
 #define OPTION_FD	{ "fd", required_argument, NULL, 'f' }
 #define OPTION_CLOCK	{ "clock", required_argument, NULL, 'C' }
 #define OPTION_TICK	{ "tick", required_argument, NULL, 'T' }
+#define OPTION_THREAD	{ "thread", no_argument, NULL, 'H' }
 bool target_option(int option, struct target *target);
-bool wheel_option(int option, struct wheel_options *wheel);
+bool setup_option(int option, struct setup *setup);
 /* Call this after all options. Return true if the context of another process was chosen. */
 bool target_given(const struct target *target);
 
@@ -191,13 +193,12 @@ struct run {
 	bool	verbose;
 	bool	keep_going;
 	bool	keys;		/* the ids are keys */
-	bool	ended;		/* read() has returned the end of the file, after a stop */
 	__u64	awaited;	/* id of the timeout whose event is awaited; 0: none, or it came */
 	void	*by_name;
 	void	*by_id;
 };
 
-void run_begin(struct run *run, const struct wheel_options *wheel);
+void run_begin(struct run *run, const struct setup *setup);
 /* Carry out the lines of a file ("-": standard input). Return true if none has failed. */
 bool run_script(struct run *run, const char *path);
 /* Print events until there are no timeouts any more. */
@@ -218,30 +219,85 @@ int save_write(int fd, const struct run *run, const char *path);
 
 /* -- stats.c ------------------------------------------------------------- */
 
+struct context {
+	pid_t			pid;
+	int			fd;		/* -1: no descriptor was found */
+	char			name[16];
+	struct context_fdinfo	info;		/* not @hwt: only a mapping is known */
+	bool			known;		/* @stats are valid */
+	struct hwt_stats_args	stats;
+	__u64			taken_ns;	/* time at which @stats were taken */
+};
+
+/* A kernel thread of the module */
+struct thread {
+	pid_t	pid;
+	char	name[16];
+	__u64	cpu_ns;
+};
+
+/* All contexts and threads at one moment */
+struct sample {
+	struct context	*contexts;
+	struct thread	*threads;
+	unsigned int	contexts_count;
+	unsigned int	threads_count;
+};
+
+/* The contexts to look at, and how to print them */
+struct view {
+	struct target	target;
+	dev_t		device;
+	bool		json;
+};
+
+void sample_take(struct view *view, struct sample *sample);
+void sample_free(struct sample *sample);
+/* Return the same context in the previous sample, or NULL. */
+const struct context *context_before(const struct sample *old, const struct context *context);
+/* Print an object, with rates since @before unless that is NULL. */
+void context_put_json(const struct context *context, const struct context *before);
+void thread_put_json(const struct thread *thread);
 void stats_print_one(int fd, bool json);
 /* Return the rate of a counter that grew from @before to @now within @ns; 0 if it went back. */
 double per_second(__u64 now, __u64 before, __u64 ns);
 /* Print a number with at most five characters, right-aligned in eight columns. */
 void put_short(double value);
-/* Read a parameter of the module. Return true if that was possible. */
-bool parameter_read(const char *name, char *value, int room);
 
 /* -- wheels.c ------------------------------------------------------------ */
 
-#define WHEEL_COUNTERS	9
+enum wheel_counter {
+	WHEEL_PENDING,
+	WHEEL_SCHEDULED,
+	WHEEL_EXPIRED,
+	WHEEL_LATE,
+	WHEEL_BEHIND,
+	WHEEL_OVERRUNS,
+	WHEEL_REJECTED,
+	WHEEL_WAKEUPS,
+	WHEEL_CLOCK_SETS,
+	WHEEL_REARMED,
+	WHEEL_COUNTERS,
+};
+
+#define LATENESS_MAX	64
 
 /* A wheel, and its counters at one moment */
 struct wheel {
 	char	name[NAME_MAX + 1];	/* of its directory */
 	__u64	taken_ns;
 	__u64	counters[WHEEL_COUNTERS];
+	__u64	slowest_ns;
+	__u64	lateness[LATENESS_MAX];	/* [n]: callbacks that were late by less than 2^n ns */
 };
 
 void wheels_print(bool json);
-/* Return the number of wheels, and their counters in @wheels, which the caller frees. */
-unsigned int wheels_take(struct wheel **wheels);
-/* Print wheels with their rates since @old, in @room lines at most (JSON: all). */
-void wheels_put(const struct wheel *wheels, unsigned int count, const struct wheel *old,
-		unsigned int old_count, bool json, unsigned int room);
+/*
+ * Store the wheels and their counters in @wheels, which the caller frees. Return their number; -1
+ * if debugfs cannot be read, for the reason @why.
+ */
+int wheels_take(struct wheel **wheels, const char **why);
+/* Print an object, with rates since @before unless that is NULL. */
+void wheel_put_json(const struct wheel *wheel, const struct wheel *before);
 
 #endif /* HWTCTL_H */

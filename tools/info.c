@@ -3,7 +3,6 @@
  * hwtctl info: clock, limits and features of the device
  */
 #include "hwtctl.h"
-#include <string.h>
 #include <unistd.h>
 
 static const struct {
@@ -16,7 +15,7 @@ static const struct {
 	{ HWT_FEATURE_LIST, "list" },
 	{ HWT_FEATURE_RINGS, "rings" },
 	{ HWT_FEATURE_URING, "uring" },
-	{ HWT_FEATURE_PLACE, "place" },
+	{ HWT_FEATURE_THREAD, "thread" },
 	{ HWT_FEATURE_KEYS, "keys" },
 };
 
@@ -38,6 +37,15 @@ static void put_text(const char *what, const char *text)
 	printf("%s\n", text);
 }
 
+/* Format the time to the next timeout, which the kernel rounds down. */
+static const char *next_format(char *text, const struct hwt_info_args *info)
+{
+	if (info->next_ns == HWT_NEVER)
+		return "none";
+	return duration_format(text, info->next_ns > info->now_ns ?
+				     info->next_ns - info->now_ns : 0);
+}
+
 static void print_text(const struct hwt_info_args *info)
 {
 	char text[TIME_TEXT];
@@ -55,17 +63,13 @@ static void print_text(const struct hwt_info_args *info)
 		printf(" + %u", info->ticks_per_wheel < HIGHER_MAX ? info->ticks_per_wheel :
 								     HIGHER_MAX);
 	printf("\n");
+	put_text("driven by", info->thread ? "a kernel thread" : "the program's tasks");
+	if (!info->thread)
+		put_text("next timeout", next_format(text, info));
 	put_text("ids", info->keys ? "the program's keys" : "given by the kernel");
 	put_limit("timeouts at most", info->max_timeouts);
 	put_limit("  pending", info->max_pending);
 	put_limit("  of a user", info->max_user_timeouts);
-	if (!info->max_user_wheels &&
-	    parameter_read("max_user_wheels", text, sizeof(text)) && strcmp(text, "0") != 0) {
-		put_heading("%-20s", "wheels of a user");
-		printf("no limit: opened with CAP_SYS_RESOURCE (without: %s)\n", text);
-	} else {
-		put_limit("wheels of a user", info->max_user_wheels);
-	}
 	put_heading("%-19s", "features");
 	for (i = 0; i < ARRAY_SIZE(features); i++)
 		if (info->features & features[i].bit)
@@ -83,8 +87,10 @@ static void print_json(const struct hwt_info_args *info)
 	printf(",\"levels\":%u,\"ticks_per_wheel\":%u,\"max_timeouts\":%llu",
 	       info->levels, info->ticks_per_wheel, info->max_timeouts);
 	printf(",\"max_pending\":%llu", info->max_pending);
-	printf(",\"max_user_timeouts\":%llu,\"max_user_wheels\":%u",
-	       info->max_user_timeouts, info->max_user_wheels);
+	printf(",\"max_user_timeouts\":%llu,\"thread\":%s", info->max_user_timeouts,
+	       info->thread ? "true" : "false");
+	if (!info->thread)
+		json_put_time(stdout, "next_ns", info->next_ns);
 	printf(",\"keys\":%s,\"features\":[", info->keys ? "true" : "false");
 	for (i = 0; i < ARRAY_SIZE(features); i++) {
 		if (info->features & features[i].bit) {
@@ -100,10 +106,10 @@ int cmd_info(int argc, char **argv)
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
-		OPTION_PID, OPTION_FD, OPTION_CLOCK, OPTION_TICK, { }
+		OPTION_PID, OPTION_FD, OPTION_CLOCK, OPTION_TICK, OPTION_THREAD, { }
 	};
 	struct target target = { .fd = -1 };
-	struct wheel_options wheel = { };
+	struct setup setup = { };
 	struct hwt_info_args info;
 	bool json = false;
 	int option, fd;
@@ -112,16 +118,15 @@ int cmd_info(int argc, char **argv)
 		if (option == 'j')
 			json = true;
 		else if (!target_option(option, &target))
-			wheel_option(option, &wheel);
+			setup_option(option, &setup);
 	}
-	if (optind < argc)
-		usage_error("unexpected operand '%s'", argv[optind]);
+	no_operand(argc, argv);
 	if (target_given(&target)) {
-		if (wheel.wanted)
-			usage_error("--pid excludes --clock and --tick");
+		if (setup.wanted)
+			usage_error("--pid excludes --clock, --tick and --thread");
 		fd = target_open(&target);
 	} else {
-		fd = context_open(0, &wheel);
+		fd = context_open(0, &setup);
 	}
 	context_info(fd, &info);
 	if (json)

@@ -151,8 +151,6 @@ static const char *kind_name(unsigned int kind)
 	switch (kind) {
 	case HWT_EVENT_EXPIRED:
 		return "expired";
-	case HWT_EVENT_STOPPED:
-		return "stopped";
 	case HWT_EVENT_CLOCK_SET:
 		return "clock-set";
 	}
@@ -199,7 +197,6 @@ static int run_events(struct run *run)
 		return 0;
 	if (got < 0)
 		fail(errno, "%s: reading events", device_path);
-	run->ended = !got;
 	got /= sizeof(events[0]);
 	for (i = 0; i < got; i++) {
 		put_event(run, &events[i]);
@@ -216,7 +213,7 @@ static int run_events(struct run *run)
 static bool run_poll(const struct run *run, int input, __u64 until_ns)
 {
 	struct pollfd fds[] = {
-		{ .fd = run->ended ? -1 : run->fd, .events = POLLIN },
+		{ .fd = run->fd, .events = POLLIN },
 		{ .fd = input, .events = POLLIN },
 	};
 	struct timespec timeout;
@@ -236,8 +233,7 @@ static void wait_until(struct run *run, __u64 until_ns)
 {
 	while (clock_ns(CLOCK_MONOTONIC) < until_ns) {
 		run_poll(run, -1, until_ns);
-		if (!run->ended)
-			run_events(run);
+		run_events(run);
 	}
 }
 
@@ -247,7 +243,7 @@ static bool anything_left(const struct run *run)
 	struct hwt_stats_args stats;
 
 	context_stats(run->fd, &stats);
-	return stats.timeouts && !run->ended;
+	return stats.timeouts;
 }
 
 static void wait_next(struct run *run)
@@ -591,20 +587,6 @@ static bool do_idle(const struct line *line)
 	return true;
 }
 
-static bool do_stop(const struct line *line)
-{
-	struct hwt_stop_args args = { .size = sizeof(args) };
-	int ret = hwt_call(line->run->fd, HWT_IOC_STOP, &args);
-
-	if (ret)
-		return bad_line(line, ret, "stop");
-	if (line->run->verbose && line->run->json)
-		printf("{\"done\":\"stopped\",\"count\":%llu}\n", args.stopped);
-	else if (line->run->verbose)
-		printf("stopped %llu\n", args.stopped);
-	return true;
-}
-
 static bool do_list(const struct line *line)
 {
 	list_print(line->run->fd, line->run, line->run->json);
@@ -654,7 +636,6 @@ static const struct {
 	{ "get", do_get, 2, 2 },
 	{ "wait", do_wait, 2, 2 },
 	{ "idle", do_idle, 2, 2 },
-	{ "stop", do_stop, 1, 1 },
 	{ "list", do_list, 1, 1 },
 	{ "stats", do_stats, 1, 1 },
 	{ "save", do_save, 1, 2 },
@@ -703,8 +684,7 @@ static void input_fill(struct run *run, struct input *input)
 	ssize_t got;
 
 	while (!run_poll(run, input->fd, HWT_NEVER))
-		if (!run->ended)
-			run_events(run);
+		run_events(run);
 	got = read(input->fd, input->text + input->length,
 		   LINE_MAX_LENGTH - input->length);
 	if (got < 0 && errno != EINTR)
@@ -771,11 +751,11 @@ bool run_script(struct run *run, const char *path)
 	return good;
 }
 
-void run_begin(struct run *run, const struct wheel_options *wheel)
+void run_begin(struct run *run, const struct setup *setup)
 {
 	struct hwt_info_args info;
 
-	run->fd = context_open(O_NONBLOCK, wheel);
+	run->fd = context_open(O_NONBLOCK, setup);
 	context_info(run->fd, &info);
 	run->clock = info.clock;
 	run->keys = info.keys;
@@ -791,9 +771,9 @@ int cmd_run(int argc, char **argv)
 		{ "no-wait", no_argument, NULL, NO_WAIT },
 		{ "keys", no_argument, NULL, KEYS },
 		{ "help", no_argument, NULL, 'h' },
-		OPTION_CLOCK, OPTION_TICK, { }
+		OPTION_CLOCK, OPTION_TICK, OPTION_THREAD, { }
 	};
-	struct wheel_options wheel = { };
+	struct setup setup = { };
 	struct run run = { };
 	bool wait = true, good;
 	const char *path;
@@ -814,14 +794,15 @@ int cmd_run(int argc, char **argv)
 			wait = false;
 			break;
 		case KEYS:
-			wheel.keys = true;
+			setup.args.flags |= HWT_SETUP_KEYS;
+			setup.wanted = true;
 			break;
 		default:
-			wheel_option(option, &wheel);
+			setup_option(option, &setup);
 		}
 	}
 	path = last_operand(argc, argv);
-	run_begin(&run, &wheel);
+	run_begin(&run, &setup);
 	good = run_script(&run, path ? path : "-");
 	if (wait && (good || run.keep_going))
 		run_rest(&run);

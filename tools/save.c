@@ -2,8 +2,8 @@
 /*
  * hwtctl list, save and restore
  *
- * A save consists of lines of JSON: first {"hwt_save":1, ...} with the clock, the wheel and the
- * number of timeouts, then a line for each timeout. hwtctl(1) describes the format.
+ * A save consists of lines of JSON: first {"hwt_save":1, ...} with the set-up of the context and
+ * the number of timeouts, then a line for each timeout. hwtctl(1) describes the format.
  */
 #include "hwtctl.h"
 #include <errno.h>
@@ -78,7 +78,6 @@ void list_print(int fd, const struct run *run, bool json)
 /* Return the text of a save, which the caller frees, and its size. Does not return if it fails. */
 static char *save_text(int fd, const struct run *run, size_t *size)
 {
-	struct context_fdinfo fdinfo;
 	struct hwt_list_entry *entries;
 	struct hwt_info_args info;
 	size_t count, i;
@@ -88,12 +87,10 @@ static char *save_text(int fd, const struct run *run, size_t *size)
 	if (!to)
 		fail(errno, "saving");
 	context_info(fd, &info);
-	if (!fdinfo_read(getpid(), fd, &fdinfo))
-		fail(0, "/proc/self/fdinfo does not describe %s", device_path);
 	entries = context_list(fd, &count);
-	fprintf(to, "{\"hwt_save\":%d,\"clock\":\"%s\",\"private\":%s,%s\"tick_ns\":%llu,",
-		SAVE_VERSION, clock_name(info.clock), fdinfo.private ? "true" : "false",
-		info.keys ? "\"keys\":true," : "", info.tick_ns);
+	fprintf(to, "{\"hwt_save\":%d,\"clock\":\"%s\",\"thread\":%s,\"keys\":%s,\"tick_ns\":%llu,",
+		SAVE_VERSION, clock_name(info.clock), info.thread ? "true" : "false",
+		info.keys ? "true" : "false", info.tick_ns);
 	fprintf(to, "\"ticks_per_wheel\":%u,\"levels\":%u,\"count\":%zu}\n",
 		info.ticks_per_wheel, info.levels, count);
 	for (i = 0; i < count; i++) {
@@ -223,14 +220,14 @@ int save_write(int fd, const struct run *run, const char *path)
 
 struct source {
 	struct target		target;
-	struct wheel_options	wheel;
+	struct setup		setup;
 	struct run		run;
 };
 
 static bool source_option(int option, struct source *source)
 {
 	return target_option(option, &source->target) ||
-	       wheel_option(option, &source->wheel);
+	       setup_option(option, &source->setup);
 }
 
 /* Open the context that the options and operands choose. Return its descriptor. */
@@ -239,13 +236,13 @@ static int source_open(int argc, char **argv, struct source *source)
 	const char *script = last_operand(argc, argv);
 
 	if (target_given(&source->target)) {
-		if (script || source->wheel.wanted)
-			usage_error("--pid excludes a script, --clock and --tick");
+		if (script || source->setup.wanted)
+			usage_error("--pid excludes a script, --clock, --tick and --thread");
 		return target_open(&source->target);
 	}
 	if (!script)
 		usage_error("a context is missing: give --pid or a script");
-	run_begin(&source->run, &source->wheel);
+	run_begin(&source->run, &source->setup);
 	if (!run_script(&source->run, script))
 		exit(FAILED);
 	return source->run.fd;
@@ -261,7 +258,7 @@ int cmd_list(int argc, char **argv)
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
-		OPTION_PID, OPTION_FD, OPTION_CLOCK, OPTION_TICK, { }
+		OPTION_PID, OPTION_FD, OPTION_CLOCK, OPTION_TICK, OPTION_THREAD, { }
 	};
 	struct source source = { .target.fd = -1 };
 	int option, fd;
@@ -283,7 +280,7 @@ int cmd_save(int argc, char **argv)
 	static const struct option options[] = {
 		{ "output", required_argument, NULL, 'o' },
 		{ "help", no_argument, NULL, 'h' },
-		OPTION_PID, OPTION_FD, OPTION_CLOCK, OPTION_TICK, { }
+		OPTION_PID, OPTION_FD, OPTION_CLOCK, OPTION_TICK, OPTION_THREAD, { }
 	};
 	struct source source = { .target.fd = -1 };
 	const char *path = NULL;
@@ -314,7 +311,7 @@ struct save {
 	const char		*path;
 	unsigned int		line;
 	int			clock;
-	bool			private;
+	bool			thread;
 	bool			keys;
 	__u64			tick_ns;
 	__u32			ticks_per_wheel;
@@ -437,8 +434,8 @@ static void save_head(FILE *file, struct save *save, struct object *object)
 		bad_save(save, "the save has another version");
 	if (!clock_parse(object_string(object, "clock"), &save->clock))
 		bad_save(save, "\"clock\" is unknown");
-	save->private = object_bool(object, "private");
-	save->keys = object_has(object, "keys") && object_bool(object, "keys");
+	save->thread = object_bool(object, "thread");
+	save->keys = object_bool(object, "keys");
 	save->tick_ns = object_number(object, "tick_ns", HWT_NEVER);
 	save->ticks_per_wheel = object_number(object, "ticks_per_wheel", UINT_MAX);
 	save->levels = object_number(object, "levels", UINT_MAX);
@@ -618,7 +615,7 @@ int cmd_restore(int argc, char **argv)
 		OPTION_PID, OPTION_FD, { }
 	};
 	struct target target = { .fd = -1 };
-	struct wheel_options wheel = { };
+	struct setup setup = { .wanted = true, .saved = true };
 	struct save save = { };
 	struct run run = { };
 	const char *path;
@@ -638,18 +635,13 @@ int cmd_restore(int argc, char **argv)
 		save_free(&save);
 		return DONE;
 	}
-	wheel.saved = true;
-	wheel.wanted = save.private;
-	wheel.keys = save.keys;
-	wheel.clock = save.clock;
-	wheel.args.tick_ns = save.tick_ns;
-	wheel.args.ticks_per_wheel = save.ticks_per_wheel;
-	wheel.args.levels = save.levels;
-	run_begin(&run, &wheel);
-	/* Without a private wheel the clock is that of the shared wheel. */
-	if (run.clock != save.clock)
-		fail(0, "%s: saved on the %s clock; %s uses the %s clock", save.path,
-		     clock_name(save.clock), device_path, clock_name(run.clock));
+	setup_clock(&setup, save.clock);
+	setup.args.flags |= save.thread ? HWT_SETUP_THREAD : 0;
+	setup.args.flags |= save.keys ? HWT_SETUP_KEYS : 0;
+	setup.args.tick_ns = save.tick_ns;
+	setup.args.ticks_per_wheel = save.ticks_per_wheel;
+	setup.args.levels = save.levels;
+	run_begin(&run, &setup);
 	restore_all(run.fd, &save, &run);
 	save_free(&save);
 	run_rest(&run);

@@ -13,23 +13,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define PARAMETERS	"/sys/module/hwt/parameters"
 #define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
-#define UNLISTED	"/sys/kernel/debug/hwt/unlisted_contexts"
 
 /* A kernel thread: a bit of the flags in /proc/PID/stat, from linux/sched.h */
 #define PF_KTHREAD	0x00200000
-
-#define WATCH_MIN_NS	(10 * NSEC_PER_MSEC)
 
 static const struct {
 	const char *name;
@@ -43,49 +37,11 @@ static const struct {
 	COUNTER(scheduled, true),
 	COUNTER(modified, true),
 	COUNTER(cancelled, true),
-	COUNTER(stopped, true),
 	COUNTER(expired, true),
 	COUNTER(overruns, true),
 	COUNTER(read, true),
 	COUNTER(rejected, true),
 #undef COUNTER
-};
-
-struct context {
-	pid_t			pid;
-	int			fd;		/* -1: no descriptor was found */
-	char			name[16];
-	struct context_fdinfo	info;		/* not @hwt: only a mapping is known */
-	bool			known;		/* @stats are valid */
-	struct hwt_stats_args	stats;
-	__u64			taken_ns;	/* time at which @stats were taken */
-};
-
-/* A kernel thread of the module */
-struct thread {
-	pid_t	pid;
-	char	name[16];
-	__u64	cpu_ns;
-	__u64	taken_ns;
-};
-
-/* All contexts and threads, or all wheels, at one moment */
-struct sample {
-	struct context	*contexts;
-	struct thread	*threads;
-	struct wheel	*wheels;	/* with --wheels; then there is nothing else */
-	unsigned int	contexts_count;
-	unsigned int	threads_count;
-	unsigned int	wheels_count;
-	unsigned int	unlisted;	/* contexts without a directory or a descriptor */
-};
-
-struct view {
-	struct target		target;
-	bool			json;
-	bool			wheels;
-	dev_t			device;
-	volatile sig_atomic_t	over;
 };
 
 /* Return the parameter that set the limit which was met last, or NULL. */
@@ -95,7 +51,6 @@ static const char *limit_name(const struct hwt_stats_args *stats)
 		[HWT_LIMIT_TIMEOUTS] = "max_timeouts",
 		[HWT_LIMIT_USER_TIMEOUTS] = "max_user_timeouts",
 		[HWT_LIMIT_PENDING] = "max_pending",
-		[HWT_LIMIT_USER_WHEELS] = "max_user_wheels",
 	};
 
 	if (!stats->limit)
@@ -140,7 +95,7 @@ static bool process_read(pid_t pid, char *name, size_t room, unsigned int *flags
 
 static void context_add(struct sample *sample, struct context *context)
 {
-	context->taken_ns = clock_ns(CLOCK_MONOTONIC);
+	context->taken_ns = context->taken_ns ?: clock_ns(CLOCK_MONOTONIC);
 	sample->contexts = must_alloc(sample->contexts, (sample->contexts_count + 1) *
 				      sizeof(*context));
 	sample->contexts[sample->contexts_count++] = *context;
@@ -243,51 +198,95 @@ static void name_unescape(char *to, const char *end, const char *from)
 	*to = 0;
 }
 
-/* Add a context of debugfs, unless it was found by its descriptor. */
-static void shown_add(struct sample *sample, const char *number)
+/* Read the next context in the file of debugfs. Return false at its end. */
+static bool shown_read(FILE *file, struct context *context)
 {
-	struct context context = { .fd = -1, .known = true }, *other;
-	char path[sizeof(CONTEXTS) + NAME_MAX + 8], line[128], key[32];
+	char line[128], key[32];
+	bool any = false;
 	long long value;
 	unsigned int i;
-	FILE *file;
 
-	context.info.number = strtoull(number, NULL, 10);
-	for (i = 0; i < sample->contexts_count; i++)
-		if (sample->contexts[i].info.number == context.info.number)
-			return;
-	snprintf(path, sizeof(path), CONTEXTS "/%s/stats", number);
-	file = fopen(path, "r");
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file)) {
+	*context = (struct context) { .fd = -1, .known = true };
+	/* An empty line ends a context. */
+	while (fgets(line, sizeof(line), file) && *line != '\n') {
+		any = true;
 		line[strcspn(line, "\n")] = 0;
 		if (!strncmp(line, "command ", 8))
-			name_unescape(context.name, context.name + sizeof(context.name) - 1,
+			name_unescape(context->name, context->name + sizeof(context->name) - 1,
 				      line + 8);
 		if (sscanf(line, "%31s %lld", key, &value) != 2)
 			continue;
 		if (!strcmp(key, "pid"))
-			context.pid = value;
-		fdinfo_note(&context.info, key, value);
+			context->pid = value;
+		fdinfo_note(&context->info, key, value);
 		for (i = 0; i < ARRAY_SIZE(counters); i++)
 			if (!strcmp(key, counters[i].name))
-				*(__u64 *)((char *)&context.stats + counters[i].at) = value;
+				*(__u64 *)((char *)&context->stats + counters[i].at) = value;
 		if (!strcmp(key, "limit"))
-			context.stats.limit = value;
+			context->stats.limit = value;
 	}
+	return any;
+}
+
+/* Store the contexts of debugfs. Only root can read it. */
+static void shown_take(struct sample *shown)
+{
+	FILE *file = fopen(CONTEXTS, "r");
+	struct context context;
+
+	memset(shown, 0, sizeof(*shown));
+	if (!file)
+		return;
+	while (shown_read(file, &context))
+		context_add(shown, &context);
 	fclose(file);
+}
+
+static const struct context *context_find(const struct sample *sample, __u64 number)
+{
+	unsigned int i;
+
+	for (i = 0; i < sample->contexts_count; i++)
+		if (sample->contexts[i].info.number == number)
+			return &sample->contexts[i];
+	return NULL;
+}
+
+/* Add a context of debugfs, unless it was found by its descriptor. */
+static void shown_add(struct sample *sample, struct context *context)
+{
+	struct context *other;
+	unsigned int i;
+
+	if (context_find(sample, context->info.number))
+		return;
 	/* Complete the context of a mapping, if the process that opened it still has one. */
 	for (i = 0; i < sample->contexts_count; i++) {
 		other = &sample->contexts[i];
-		if (other->pid == context.pid && !other->info.hwt) {
-			other->info = context.info;
-			other->stats = context.stats;
+		if (other->pid == context->pid && !other->info.hwt) {
+			other->info = context->info;
+			other->stats = context->stats;
 			other->known = true;
 			return;
 		}
 	}
-	context_add(sample, &context);
+	context_add(sample, context);
+}
+
+/*
+ * Add the contexts without a descriptor, which only debugfs has. @before: its contexts before the
+ * descriptors were looked up. A context that was opened or closed meanwhile may have had one.
+ */
+static void shown_add_all(struct sample *sample, const struct sample *before)
+{
+	struct sample now;
+	unsigned int i;
+
+	shown_take(&now);
+	for (i = 0; i < now.contexts_count; i++)
+		if (context_find(before, now.contexts[i].info.number))
+			shown_add(sample, &now.contexts[i]);
+	free(now.contexts);
 }
 
 static void process_look(struct view *view, struct sample *sample, pid_t pid)
@@ -303,7 +302,6 @@ static void process_look(struct view *view, struct sample *sample, pid_t pid)
 	}
 	if (strncmp(thread.name, "hwt", 3))
 		return;
-	thread.taken_ns = clock_ns(CLOCK_MONOTONIC);
 	sample->threads = must_alloc(sample->threads, (sample->threads_count + 1) *
 				     sizeof(thread));
 	sample->threads[sample->threads_count++] = thread;
@@ -377,70 +375,32 @@ static void processes_look(struct view *view, struct sample *sample)
 	free(entries);
 }
 
-/*
- * Count the contexts without a directory in debugfs and without a descriptor. Their mappings, if
- * any, are rows without figures.
- */
-static unsigned int unlisted_count(const struct sample *sample)
+void sample_take(struct view *view, struct sample *sample)
 {
-	char path[sizeof(CONTEXTS) + 24];
-	FILE *file = fopen(UNLISTED, "r");
-	unsigned int count = 0, i;
-
-	if (!file)
-		return 0;
-	if (fscanf(file, "%u", &count) != 1)
-		count = 0;
-	fclose(file);
-	for (i = 0; i < sample->contexts_count && count; i++) {
-		snprintf(path, sizeof(path), CONTEXTS "/%llu", sample->contexts[i].info.number);
-		if (sample->contexts[i].info.hwt && access(path, F_OK))
-			count -= context_first(sample, 0, i);
-	}
-	return count;
-}
-
-static void sample_take(struct view *view, struct sample *sample)
-{
-	struct dirent **shown;
-	int shown_count, i;
+	struct sample shown;
 	bool all = true;
 
 	memset(sample, 0, sizeof(*sample));
-	if (view->wheels) {
-		sample->wheels_count = wheels_take(&sample->wheels);
-		return;
-	}
-	/* Before /proc, so that a context opened meanwhile does not seem to lack a descriptor. */
-	shown_count = scandir(CONTEXTS, &shown, is_pid, versionsort);
+	shown_take(&shown);
 	if (view->target.pid)
-		all = target_look(view, sample) && shown_count > 0;
+		all = target_look(view, sample) && shown.contexts_count;
 	/* A context of debugfs may have its descriptor in any process. */
-	if (all)
+	if (all) {
 		processes_look(view, sample);
-	for (i = 0; i < shown_count; i++) {
-		if (all)
-			shown_add(sample, shown[i]->d_name);
-		free(shown[i]);
+		shown_add_all(sample, &shown);
 	}
-	if (shown_count >= 0)
-		free(shown);
+	free(shown.contexts);
 	if (view->target.pid)
 		target_keep(view, sample);
-	else
-		sample->unlisted = unlisted_count(sample);
 }
 
-static void sample_free(struct sample *sample)
+void sample_free(struct sample *sample)
 {
 	free(sample->contexts);
 	free(sample->threads);
-	free(sample->wheels);
 }
 
-/* Return the same context in the previous sample, or NULL. */
-static const struct context *context_before(const struct sample *old,
-					    const struct context *context)
+const struct context *context_before(const struct sample *old, const struct context *context)
 {
 	unsigned int i;
 
@@ -452,17 +412,6 @@ static const struct context *context_before(const struct sample *old,
 		    other->stats.scheduled <= context->stats.scheduled)
 			return other;
 	}
-	return NULL;
-}
-
-static const struct thread *thread_before(const struct sample *old,
-					  const struct thread *thread)
-{
-	unsigned int i;
-
-	for (i = 0; old && i < old->threads_count; i++)
-		if (old->threads[i].pid == thread->pid)
-			return &old->threads[i];
 	return NULL;
 }
 
@@ -497,7 +446,7 @@ void put_short(double value)
 	printf(" %6.*f%c", value < 99.95 ? 1 : 0, value, units[unit]);
 }
 
-bool parameter_read(const char *name, char *value, int room)
+static bool parameter_read(const char *name, char *value, int room)
 {
 	char path[300];
 	FILE *file;
@@ -555,46 +504,31 @@ static void put_parameters(bool json)
 	printf(json ? "}}\n" : "\n\n");
 }
 
-/* Print the threads in @room lines. Return the number of lines printed. */
-static unsigned int put_threads(const struct sample *sample, const struct sample *old,
-				unsigned int room)
+static void put_threads(const struct sample *sample)
 {
 	unsigned int i;
 
-	put_heading("    PID  THREAD              CPU TIME%s", old ? "   CPU %" : "");
+	put_heading("    PID  THREAD              CPU TIME");
 	printf("\n");
 	for (i = 0; i < sample->threads_count; i++) {
 		const struct thread *thread = &sample->threads[i];
-		const struct thread *before = thread_before(old, thread);
 		char name[4 * sizeof(thread->name)];
 
-		if (i + 1 == room && sample->threads_count > room) {
-			printf("         ... and %u more\n", sample->threads_count - i++);
-			break;
-		}
-		printf("%7d  %-16s %9.2f s", (int)thread->pid,
+		printf("%7d  %-16s %9.2f s\n", (int)thread->pid,
 		       name_escape(name, sizeof(name), thread->name),
 		       (double)thread->cpu_ns / NSEC_PER_SEC);
-		if (before)
-			printf(" %7.1f", 100 * per_second(thread->cpu_ns, before->cpu_ns,
-							  thread->taken_ns -
-							  before->taken_ns) /
-							  NSEC_PER_SEC);
-		printf("\n");
 	}
 	if (!sample->threads_count)
-		printf("      -  no wheel has been created yet\n");
+		printf("      -  no thread of hwt is visible here\n");
 	printf("\n");
-	return 2 + (i ?: 1);
 }
 
-static void put_row(const struct context *context, const struct context *before)
+static void put_row(const struct context *context)
 {
 	/* Scheduled, modified, cancelled, expired, read: as in the heading of put_contexts(). */
-	static const unsigned int shown[] = { 3, 4, 5, 7, 9 };
+	static const unsigned int shown[] = { 3, 4, 5, 6, 8 };
 	char fd[12] = "-", name[13];
 	unsigned int i;
-	__u64 value;
 
 	if (context->fd >= 0)
 		snprintf(fd, sizeof(fd), "%d", context->fd);
@@ -608,41 +542,25 @@ static void put_row(const struct context *context, const struct context *before)
 		printf("       ?       ?");
 	}
 	for (i = 0; i < ARRAY_SIZE(shown); i++) {
-		value = counter(&context->stats, shown[i]);
-		if (!context->known)
-			printf("       ?");
-		else if (before)
-			put_short(per_second(value, counter(&before->stats, shown[i]),
-					     context->taken_ns - before->taken_ns));
+		if (context->known)
+			put_short(counter(&context->stats, shown[i]));
 		else
-			put_short(value);
+			printf("       ?");
 	}
 	printf("\n");
 }
 
-static void put_contexts(const struct sample *sample, const struct sample *old,
-			 unsigned int room)
+static void put_contexts(const struct sample *sample)
 {
 	unsigned int i;
 
 	put_heading("    PID   FD COMMAND      CLK     NOW  EVENTS%s",
-		    old ? " SCHED/s MODIF/s CANCL/s EXPIR/s  READ/s" :
-			  "   SCHED   MODIF   CANCL   EXPIR    READ");
+		    "   SCHED   MODIF   CANCL   EXPIR    READ");
 	printf("\n");
-	for (i = 0; i < sample->contexts_count; i++) {
-		const struct context *context = &sample->contexts[i];
-
-		if (i + 1 == room && sample->contexts_count > room) {
-			printf("        ... and %u more\n", sample->contexts_count - i);
-			break;
-		}
-		put_row(context, context_before(old, context));
-	}
+	for (i = 0; i < sample->contexts_count; i++)
+		put_row(&sample->contexts[i]);
 	if (!sample->contexts_count)
 		printf("      -    - no process has %s open\n", device_path);
-	if (sample->unlisted)
-		printf("        not in debugfs, beyond 1,000 of a user: %u without a descriptor\n",
-		       sample->unlisted);
 }
 
 static void put_counters(const struct hwt_stats_args *stats, bool json, bool first)
@@ -665,7 +583,7 @@ static void put_counters(const struct hwt_stats_args *stats, bool json, bool fir
 		printf(",\"limit\":null");
 }
 
-static void put_context_json(const struct context *context, const struct context *before)
+void context_put_json(const struct context *context, const struct context *before)
 {
 	unsigned int i;
 
@@ -679,9 +597,9 @@ static void put_context_json(const struct context *context, const struct context
 		printf("}\n");
 		return;
 	}
-	printf(",\"clock\":\"%s\",\"tick_ns\":%llu,\"private\":%s",
+	printf(",\"clock\":\"%s\",\"tick_ns\":%llu,\"thread\":%s",
 	       clock_name(context->info.clock), context->info.tick_ns,
-	       context->info.private ? "true" : "false");
+	       context->info.thread ? "true" : "false");
 	if (context->known)
 		put_counters(&context->stats, true, false);
 	else
@@ -696,42 +614,29 @@ static void put_context_json(const struct context *context, const struct context
 	printf("}\n");
 }
 
-static void put_json(const struct view *view, const struct sample *sample,
-		     const struct sample *old)
+void thread_put_json(const struct thread *thread)
+{
+	printf("{\"kernel_thread\":");
+	json_put_string(stdout, thread->name);
+	printf(",\"pid\":%d,\"cpu_ns\":%llu}\n", (int)thread->pid, thread->cpu_ns);
+}
+
+static void put_sample(const struct view *view, const struct sample *sample)
 {
 	unsigned int i;
 
-	for (i = 0; i < sample->threads_count && !view->target.pid; i++) {
-		printf("{\"thread\":");
-		json_put_string(stdout, sample->threads[i].name);
-		printf(",\"pid\":%d,\"cpu_ns\":%llu}\n", (int)sample->threads[i].pid,
-		       sample->threads[i].cpu_ns);
-	}
-	for (i = 0; i < sample->contexts_count; i++)
-		put_context_json(&sample->contexts[i],
-				 context_before(old, &sample->contexts[i]));
-	if (sample->unlisted)
-		printf("{\"unlisted\":%u}\n", sample->unlisted);
-}
-
-/* Print a sample. @old: the previous one, or NULL; @rows: rows of the screen, or 0 */
-static void put_sample(const struct view *view, const struct sample *sample,
-		       const struct sample *old, unsigned int rows)
-{
-	unsigned int used = 2;		/* rows of a heading and of the cursor */
-
-	if (!view->target.pid && !old)
+	if (!view->target.pid)
 		put_parameters(view->json);
-	if (view->json) {
-		put_json(view, sample, old);
+	if (!view->json) {
+		if (!view->target.pid)
+			put_threads(sample);
+		put_contexts(sample);
 		return;
 	}
-	used += !!sample->unlisted;
-	if (!view->target.pid) {
-		/* Leave room for contexts, even if there are many threads. */
-		used += put_threads(sample, old, rows ? rows / 3 + 1 : UINT_MAX);
-	}
-	put_contexts(sample, old, rows > used ? rows - used : rows ? 1 : UINT_MAX);
+	for (i = 0; i < sample->threads_count && !view->target.pid; i++)
+		thread_put_json(&sample->threads[i]);
+	for (i = 0; i < sample->contexts_count; i++)
+		context_put_json(&sample->contexts[i], NULL);
 }
 
 void stats_print_one(int fd, bool json)
@@ -764,160 +669,45 @@ static void put_target(struct view *view)
 	if (sample.contexts_count == 1 && sample.contexts[0].known)
 		put_counters(&sample.contexts[0].stats, false, true);
 	else
-		put_contexts(&sample, NULL, UINT_MAX);
+		put_contexts(&sample);
 	sample_free(&sample);
-}
-
-/* -- Repetition ---------------------------------------------------------- */
-
-static struct view view = { .target.fd = -1 };
-
-static void on_signal(int signal)
-{
-	view.over = signal;
-}
-
-static void watch_wait(__u64 ns, const sigset_t *mask)
-{
-	struct timespec timeout = {
-		.tv_sec = ns / NSEC_PER_SEC,
-		.tv_nsec = ns % NSEC_PER_SEC,
-	};
-
-	ppoll(NULL, 0, &timeout, mask);
-}
-
-/* Compare two contexts: the one with more timeouts comes first. */
-static int by_timeouts(const void *a, const void *b)
-{
-	const struct context *x = a, *y = b;
-
-	if (x->info.timeouts != y->info.timeouts)
-		return x->info.timeouts < y->info.timeouts ? 1 : -1;
-	return x->pid != y->pid ? x->pid - y->pid : x->fd - y->fd;
-}
-
-/* Return the number of rows of the terminal; 0 if the output is not one. */
-static unsigned int screen_rows(void)
-{
-	struct winsize size = { };
-
-	if (view.json || !isatty(STDOUT_FILENO))
-		return 0;
-	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	return size.ws_row ?: 24;
-}
-
-/* Print a sample after each interval. The first one is not printed, since rates need two. */
-static void watch(__u64 interval_ns, __u64 count)
-{
-	struct sigaction action = { .sa_handler = on_signal };
-	struct sample old, sample;
-	sigset_t blocked, mask;
-	unsigned int rows;
-	__u64 i;
-
-	/* Signals are handled only in watch_wait(). */
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGINT);
-	sigaddset(&blocked, SIGTERM);
-	sigprocmask(SIG_BLOCK, &blocked, &mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-
-	sample_take(&view, &old);
-	for (i = 0; !count || i < count; i++) {
-		watch_wait(interval_ns, &mask);
-		if (view.over)
-			break;
-		sample_take(&view, &sample);
-		rows = screen_rows();
-		if (rows) {
-			if (sample.contexts)
-				qsort(sample.contexts, sample.contexts_count,
-				      sizeof(*sample.contexts), by_timeouts);
-			printf("\033[H\033[J");
-		} else if (i && !view.json) {
-			printf("\n");
-		}
-		/* Of the rows, two are those of the heading and of the cursor. */
-		if (view.wheels)
-			wheels_put(sample.wheels, sample.wheels_count, old.wheels,
-				   old.wheels_count, view.json,
-				   rows > 2 ? rows - 2 : rows ? 1 : UINT_MAX);
-		else
-			put_sample(&view, &sample, &old, rows);
-		if (fflush(stdout))
-			break;
-		sample_free(&old);
-		old = sample;
-	}
-	sample_free(&old);
 }
 
 int cmd_stats(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "json", no_argument, NULL, 'j' },
-		{ "watch", optional_argument, NULL, 'w' },
-		{ "count", required_argument, NULL, 'n' },
 		{ "wheels", no_argument, NULL, 'W' },
 		{ "help", no_argument, NULL, 'h' },
 		OPTION_PID, OPTION_FD, { }
 	};
-	__u64 interval_ns = NSEC_PER_SEC, count = 0;
-	bool again = false;
+	struct view view = { .target.fd = -1 };
 	struct sample sample;
-	const char *operand, *wrong;
+	bool wheels = false;
 	int option;
 
-	while ((option = next_option(argc, argv, "jw::n:p:f:h", options)) != -1) {
-		switch (option) {
-		case 'j':
+	while ((option = next_option(argc, argv, "jp:f:h", options)) != -1) {
+		if (option == 'j')
 			view.json = true;
-			break;
-		case 'w':
-			again = true;
-			if (optarg)
-				interval_ns = option_duration("watch", WATCH_MIN_NS,
-							      HWT_NEVER - 1);
-			break;
-		case 'n':
-			count = option_number("count", 1, ~0ULL);
-			break;
-		case 'W':
-			view.wheels = true;
-			break;
-		default:
+		else if (option == 'W')
+			wheels = true;
+		else
 			target_option(option, &view.target);
-		}
 	}
-	operand = last_operand(argc, argv);
-	if (operand && !again)
-		usage_error("operand '%s' requires --watch", operand);
-	if (count && !again)
-		usage_error("--count requires --watch");
-	wrong = operand ? duration_wrong(operand, WATCH_MIN_NS, HWT_NEVER - 1, &interval_ns) : NULL;
-	if (wrong)
-		usage_error("--watch: %s", wrong);
-	if (target_given(&view.target) && view.wheels)
+	no_operand(argc, argv);
+	if (target_given(&view.target) && wheels)
 		usage_error("--wheels excludes --pid");
-	if (view.wheels && !again) {
+	if (wheels) {
 		wheels_print(view.json);
 		return DONE;
 	}
-	if (!view.wheels)
-		view.device = device_number();
-	if (again) {
-		watch(interval_ns, count);
-		return DONE;
-	}
+	view.device = device_number();
 	if (view.target.pid && !view.json) {
 		put_target(&view);
 		return DONE;
 	}
 	sample_take(&view, &sample);
-	put_sample(&view, &sample, NULL, 0);
+	put_sample(&view, &sample);
 	sample_free(&sample);
 	return DONE;
 }

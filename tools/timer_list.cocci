@@ -13,7 +13,8 @@
 // timer_setup() are in these files, and hwt has a counterpart for each use. Timers with the same
 // callback or the same function's argument are converted together. The rules below convert
 //
-//   - the type, in members, variables and parameters; timer_setup(), from_timer();
+//   - the type, in members, variables and parameters; timer_setup(), from_timer() and its
+//     name of 6.16, timer_container_of();
 //   - mod_timer(), mod_timer_pending(), timer_reduce(), and their results;
 //   - del_timer(), del_timer_sync(), try_to_del_timer_sync(), timer_shutdown_sync(), and their names
 //     of 6.2; timer_pending();
@@ -27,7 +28,8 @@
 // A comment "hwt: ..." asks for a decision: "grep -rn 'hwt: ' DIRECTORY". Timers remain timer_list
 // timers if they have flags, are defined by DEFINE_TIMER() or live on the stack, if they have a
 // function from a table, or are passed to a function of another file; and where add_timer_on() or
-// timer_shutdown() is called, or t.expires is written otherwise.
+// timer_shutdown() is called, or t.expires is written otherwise. The timer of a delayed_work remains.
+// If it is passed to a function of converted timers, a comment says so, and the call does not compile.
 //
 // docs/kernel.md, "Coming from timer_list", has the differences that remain.
 
@@ -47,6 +49,8 @@ NOT_CALLS = {"if", "while", "for", "switch", "return", "sizeof", "typeof"}
 parent, stored, ready = {}, set(), set()
 # Why a node cannot be converted; comments on the spot, by position.
 blocked = {}
+# Members and variables that are delayed works: their timers are not those of the driver.
+works = set()
 pairs, uses = {}, []
 texts, types_at, converted_in, include_at = {}, {}, set(), set()
 
@@ -96,6 +100,8 @@ def node_in(expression, place):
     while word.endswith("]"):
         word = word[:word.rindex("[")]
     found = re.search(r"(->|\.|^)(\w+)$", word)
+    if found and found[2] == "timer" and found[1] and is_work(word[:found.start()]):
+        return None
     return node_of(found[2], place.current_element, bool(found[1])) if found else None
 
 
@@ -180,6 +186,12 @@ def declares(place):
     types_at[place.file, int(place.line), int(place.column)] = nodes[0] if nodes else None
 
 
+def is_work(expression):
+    """Tell whether an expression ends with the name of a delayed work; "." or "->" may follow."""
+    plain = re.sub(r"\[[^][]*\]", "", expression)
+    return re.search(r"(\w*)[\s)]*(\.|->)?\s*$", plain)[1] in works
+
+
 def is_name(name):
     return any(node[-1] == name for node in parent if node[0] != "a")
 
@@ -190,6 +202,8 @@ def used(name, place, member):
     if not node:
         return
     source, at = text(place.file)[0], offset(place)
+    if member and name == "timer" and is_work(source[max(0, at - 200):at]):
+        return
     after = source[at + len(name):].lstrip()
     while after.startswith("["):
         after = after[after.index("]") + 1:].lstrip()
@@ -214,7 +228,7 @@ def used(name, place, member):
     elif call in ("from_timer", "container_of", "timer_container_of"):
         other = node_of(re.split(r"[.\[]|->", words[-1])[0] if "." not in words[-1] else words[-1].split(".")[-1],
                         "", True) if len(words) == 3 else None
-        if number == 1 and call == "from_timer" or number == 0 and call == "container_of":
+        if number == (0 if call == "container_of" else 1):
             if other:
                 join(node, other)
             else:
@@ -291,6 +305,10 @@ def kept(expression, place, why):
     return reasons.get(node_in(expression, place[0])) == why
 
 
+def takes_timeout(function):
+    return any(node[:2] == ("a", function) for node in chosen)
+
+
 def left(expression, place):
     return node_in(expression, place[0]) in reasons
 
@@ -334,6 +352,18 @@ symbol jiffies, HZ;
  hwt_symbols(jiffies, HZ)
 
 // ---- Which timers there are, and what they are used for ----
+
+@work@
+position p;
+@@
+ struct delayed_work@p
+
+@script:python@
+p << work.p;
+@@
+for place in p:
+    names = text(place.file)[0][offset(place):].split("delayed_work", 1)[1]
+    works.update(re.findall(r"\w+", re.match(r"[^;{}()=]*", names)[0]))
 
 @types@
 position p;
@@ -558,6 +588,15 @@ position p : script:python(TP) { left(TP, p) };
 +/* hwt: timer_shutdown() does not wait: hwt_shutdown_sync() does */
  timer_shutdown@p(TP);
 
+@@
+identifier f : script:python() { takes_timeout(f) };
+expression W : script:python() { is_work(W) };
+@@
+ f(...,
+-  &W.timer
++  /* hwt: the timer of a delayed_work remains, and is passed as a timeout */ &W.timer
+ , ...)
+
 // ---- Calls ----
 
 @@
@@ -582,6 +621,14 @@ identifier v;
 position p : script:python(TP) { timer(TP, p) };
 @@
 - from_timer@p(v, TP, F)
++ container_of(TP, typeof(*v), F)
+
+@@
+expression TP, F;
+identifier v;
+position p : script:python(TP) { timer(TP, p) };
+@@
+- timer_container_of@p(v, TP, F)
 + container_of(TP, typeof(*v), F)
 
 @@

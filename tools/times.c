@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Durations and dates as people write them
+ *
+ * The C library has the dates. Durations are parsed and printed here: no packaged library does both
+ * to the nanosecond (systemd keeps its functions private, GLib's end at the microsecond).
  */
 #include "hwtctl.h"
 #include <ctype.h>
@@ -160,27 +163,12 @@ bool date_like(const char *text)
 	return *text == '@' || (dash && dash == text + 4);
 }
 
-/* Parse the character @before, unless that is 0, and a number of exactly @count digits. */
-static bool digits(const char **text, char before, int count, int *value)
-{
-	const char *p = *text;
-
-	if (before && *p++ != before)
-		return false;
-	*value = 0;
-	while (count--) {
-		if (!is_digit(*p))
-			return false;
-		*value = *value * 10 + *p++ - '0';
-	}
-	*text = p;
-	return true;
-}
-
 bool date_parse(const char *text, __u64 *ns)
 {
 	struct decimal fraction = { };
-	struct tm tm = { .tm_isdst = -1 }, asked;
+	struct tm tm = { .tm_isdst = -1 };
+	const char *end, *begin = text;
+	char again[TIME_TEXT];
 	__u64 part = 0;
 	time_t seconds;
 
@@ -189,30 +177,23 @@ bool date_parse(const char *text, __u64 *ns)
 		return decimal_parse(&text, &fraction) && !*text &&
 		       decimal_times(&fraction, NSEC_PER_SEC, ns);
 	}
-	if (!digits(&text, 0, 4, &tm.tm_year) || !digits(&text, '-', 2, &tm.tm_mon) ||
-	    !digits(&text, '-', 2, &tm.tm_mday) || !digits(&text, 'T', 2, &tm.tm_hour) ||
-	    !digits(&text, ':', 2, &tm.tm_min))
+	text = strptime(text, "%Y-%m-%dT%H:%M", &tm);
+	end = text && *text == ':' ? strptime(text, ":%S", &tm) : text;
+	if (!end)
 		return false;
-	if (*text == ':' && !digits(&text, ':', 2, &tm.tm_sec))
+	text = end;
+	if (*text == '.' && (!decimal_parse(&text, &fraction) ||
+			     !decimal_times(&fraction, NSEC_PER_SEC, &part)))
 		return false;
-	if (*text == '.') {
-		if (!decimal_parse(&text, &fraction) ||
-		    !decimal_times(&fraction, NSEC_PER_SEC, &part))
-			return false;
-	}
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	asked = tm;
 	if (!strcmp(text, "Z"))
 		seconds = timegm(&tm);
 	else if (!*text)
 		seconds = mktime(&tm);
 	else
 		return false;
-	/* timegm() and mktime() change a date or time that does not exist to one that does. */
-	if (tm.tm_mon != asked.tm_mon || tm.tm_mday != asked.tm_mday ||
-	    tm.tm_hour != asked.tm_hour || tm.tm_min != asked.tm_min ||
-	    tm.tm_sec != asked.tm_sec || seconds < 0)
+	/* A time that does not exist, or lacks a digit, is not what strftime() prints. */
+	strftime(again, sizeof(again), "%Y-%m-%dT%H:%M:%S:", &tm);
+	if (seconds < 0 || strncmp(begin, again, end - begin) != 0 || again[end - begin] != ':')
 		return false;
 	return !__builtin_mul_overflow((__u64)seconds, NSEC_PER_SEC, ns) &&
 	       !__builtin_add_overflow(*ns, part, ns) && *ns != HWT_NEVER;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * hwtctl stats --wheels: the files of the wheels in debugfs, with units; with --watch, their rates
+ * The files of the wheels in debugfs: with units for hwtctl stats --wheels, counters for hwtctl top
  *
  * Unknown values are printed as they are, so that this works with a newer module.
  */
@@ -138,23 +138,33 @@ static int is_wheel(const struct dirent *entry)
 }
 
 /* Return the number of wheels, and the list of their directories, which the caller frees. */
-static int wheels_find(struct dirent ***wheels)
+/*
+ * Store the names of the wheels' directories in @wheels, which the caller frees. Return their
+ * number; -1 if there is a reason @why debugfs cannot be read.
+ */
+static int wheels_find(struct dirent ***wheels, const char **why)
 {
+	static char text[256];
 	int n = scandir(WHEELS, wheels, is_wheel, versionsort);
 
-	if (n < 0)
-		fail(0, "%s: %s: %s", WHEELS, strerror(errno), errno == EACCES ?
-		     "only root has access" : access("/sys/module/hwt", F_OK) ?
-		     "the module is not loaded; run 'modprobe hwt'" :
-		     "debugfs is not mounted; run 'mount -t debugfs none /sys/kernel/debug'");
-	return n;
+	if (n >= 0)
+		return n;
+	snprintf(text, sizeof(text), "%s: %s: %s", WHEELS, strerror(errno), errno == EACCES ?
+		 "only root has access" : access("/sys/module/hwt", F_OK) ?
+		 "the module is not loaded; run 'modprobe hwt'" :
+		 "debugfs is not mounted; run 'mount -t debugfs none /sys/kernel/debug'");
+	*why = text;
+	return -1;
 }
 
 void wheels_print(bool json)
 {
 	struct dirent **wheels;
-	int n = wheels_find(&wheels), i;
+	const char *why;
+	int n = wheels_find(&wheels, &why), i;
 
+	if (n < 0)
+		fail(0, "%s", why);
 	for (i = 0; i < n; i++) {
 		if (i && !json)
 			printf("\n");
@@ -164,84 +174,99 @@ void wheels_print(bool json)
 	free(wheels);
 }
 
-/* -- --watch ------------------------------------------------------------- */
+/* -- Counters, for top ---------------------------------------------------- */
 
 static const struct {
-	const char	*name, *heading;
+	const char	*name;
 	bool		rate;		/* a sum that grows: its rate is shown */
 } watched[WHEEL_COUNTERS] = {
-	{ "pending",	" PENDING", false },
-	{ "scheduled",	" SCHED/s", true },
-	{ "expired",	" EXPIR/s", true },
-	{ "late",	"  LATE/s", true },
-	{ "behind",	" BEHND/s", true },
-	{ "overruns",	" OVERR/s", true },
-	{ "rejected",	" REJEC/s", true },
-	{ "wakeups",	" WAKEU/s", true },
-	{ "clock_sets",	"  SETS/s", true },
+	[WHEEL_PENDING]		= { "pending", false },
+	[WHEEL_SCHEDULED]	= { "scheduled", true },
+	[WHEEL_EXPIRED]		= { "expired", true },
+	[WHEEL_LATE]		= { "late", true },
+	[WHEEL_BEHIND]		= { "behind", true },
+	[WHEEL_OVERRUNS]	= { "overruns", true },
+	[WHEEL_REJECTED]	= { "rejected", true },
+	[WHEEL_WAKEUPS]		= { "wakeups", true },
+	[WHEEL_CLOCK_SETS]	= { "clock_sets", true },
+	[WHEEL_REARMED]		= { "rearmed", true },
 };
 
-/* Read the counters of a wheel. Return false if the wheel is gone. */
-static bool wheel_read(struct wheel *wheel)
+/* Read a line of the files "stats", "shards" and "lateness". */
+static void note_stats(struct wheel *wheel, const char *line)
 {
-	char line[sizeof(WHEELS) + sizeof(wheel->name) + 8], key[32];
 	unsigned long long value;
 	unsigned int i;
+	char key[32];
+
+	if (sscanf(line, "%31s %llu", key, &value) != 2)
+		return;
+	for (i = 0; i < WHEEL_COUNTERS; i++)
+		if (!strcmp(key, watched[i].name))
+			wheel->counters[i] = value;
+}
+
+static void note_shard(struct wheel *wheel, const char *line)
+{
+	unsigned long long slowest;
+
+	if (sscanf(line, "%*u %*u %*u %*u %*u %*u %*u %*u %llu", &slowest) == 1 &&
+	    slowest > wheel->slowest_ns)
+		wheel->slowest_ns = slowest;
+}
+
+static void note_lateness(struct wheel *wheel, const char *line)
+{
+	unsigned long long below, count;
+
+	if (sscanf(line, "%llu %llu", &below, &count) == 2 && below)
+		wheel->lateness[LATENESS_MAX - 1 - __builtin_clzll(below)] = count;
+}
+
+/* Read a file of the wheel. Return false if the wheel is gone. */
+static bool wheel_read(struct wheel *wheel, const char *name,
+		       void (*note)(struct wheel *wheel, const char *line))
+{
+	char line[sizeof(WHEELS) + sizeof(wheel->name) + 16];
 	FILE *file;
 
-	snprintf(line, sizeof(line), WHEELS "/%s/stats", wheel->name);
+	snprintf(line, sizeof(line), WHEELS "/%s/%s", wheel->name, name);
 	file = fopen(line, "r");
 	if (!file)
 		return false;
-	wheel->taken_ns = clock_ns(CLOCK_MONOTONIC);
 	while (fgets(line, sizeof(line), file))
-		for (i = 0; i < WHEEL_COUNTERS; i++)
-			if (sscanf(line, "%31s %llu", key, &value) == 2 &&
-			    !strcmp(key, watched[i].name))
-				wheel->counters[i] = value;
+		note(wheel, line);
 	fclose(file);
 	return true;
 }
 
-unsigned int wheels_take(struct wheel **wheels)
+int wheels_take(struct wheel **wheels, const char **why)
 {
 	struct dirent **found;
-	unsigned int count = 0;
-	int n = wheels_find(&found), i;
+	int n = wheels_find(&found, why), count = 0, i;
 
+	*wheels = NULL;
+	if (n < 0)
+		return n;
 	*wheels = must_alloc(NULL, (n + 1) * sizeof(**wheels));
 	for (i = 0; i < n; i++) {
 		struct wheel *wheel = &(*wheels)[count];
 
 		memset(wheel, 0, sizeof(*wheel));
 		snprintf(wheel->name, sizeof(wheel->name), "%s", found[i]->d_name);
-		count += wheel_read(wheel);
+		wheel->taken_ns = clock_ns(CLOCK_MONOTONIC);
+		count += wheel_read(wheel, "stats", note_stats) &&
+			 wheel_read(wheel, "shards", note_shard) &&
+			 wheel_read(wheel, "lateness", note_lateness);
 		free(found[i]);
 	}
 	free(found);
 	return count;
 }
 
-static void put_watched(const struct wheel *wheel, const struct wheel *before)
+void wheel_put_json(const struct wheel *wheel, const struct wheel *before)
 {
-	char shown[17];
-	unsigned int i;
-
-	printf("%-16s", name_escape(shown, sizeof(shown), wheel->name));
-	for (i = 0; i < WHEEL_COUNTERS; i++) {
-		if (!watched[i].rate)
-			put_short(wheel->counters[i]);
-		else if (before)
-			put_short(per_second(wheel->counters[i], before->counters[i],
-					     wheel->taken_ns - before->taken_ns));
-		else
-			printf("       -");
-	}
-	printf("\n");
-}
-
-static void put_watched_json(const struct wheel *wheel, const struct wheel *before)
-{
+	const char *comma = "";
 	unsigned int i;
 
 	printf("{\"wheel\":");
@@ -253,32 +278,13 @@ static void put_watched_json(const struct wheel *wheel, const struct wheel *befo
 			printf(",\"%s_per_s\":%.1f", watched[i].name,
 			       per_second(wheel->counters[i], before->counters[i],
 					  wheel->taken_ns - before->taken_ns));
-	printf("}\n");
-}
-
-void wheels_put(const struct wheel *wheels, unsigned int count, const struct wheel *old,
-		unsigned int old_count, bool json, unsigned int room)
-{
-	unsigned int shown = count, i, j;
-
-	if (!json) {
-		for (i = 0; i < WHEEL_COUNTERS; i++)
-			put_heading("%s%s", i ? "" : "WHEEL           ", watched[i].heading);
-		printf("\n");
-		/* The last line is needed for the number of the others. */
-		shown = count > room ? room - 1 : count;
+	printf(",\"slowest_ns\":%llu,\"lateness\":[", wheel->slowest_ns);
+	for (i = 0; i < LATENESS_MAX; i++) {
+		if (!wheel->lateness[i])
+			continue;
+		printf("%s{\"below_ns\":%llu,\"callbacks\":%llu}", comma, 1ULL << i,
+		       wheel->lateness[i]);
+		comma = ",";
 	}
-	for (i = 0; i < shown; i++) {
-		const struct wheel *before = NULL;
-
-		for (j = 0; j < old_count; j++)
-			if (!strcmp(old[j].name, wheels[i].name))
-				before = &old[j];
-		if (json)
-			put_watched_json(&wheels[i], before);
-		else
-			put_watched(&wheels[i], before);
-	}
-	if (shown < count)
-		printf("... and %u more\n", count - shown);
+	printf("]}\n");
 }

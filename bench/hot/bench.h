@@ -54,6 +54,16 @@ static inline u64 bench_later(u64 *state)
 	return 7200 * NSEC_PER_SEC + (bench_random(state) & ((1ULL << 42) - 1));
 }
 
+/* Return whether the only argument is -q; exit if there is another. */
+static inline bool bench_quick(int argc, char **argv)
+{
+	if (argc > 2 || (argc == 2 && strcmp(argv[1], "-q"))) {
+		fprintf(stderr, "usage: %s [-q]\n", argv[0]);
+		exit(2);
+	}
+	return argc == 2;
+}
+
 /* base.c: the buckets of a wheel under one spinlock. */
 struct hwt_shard *base_create(u64 now_ns);
 void base_destroy(struct hwt_shard *base);

@@ -292,13 +292,9 @@ static void make_workers(unsigned int n)
 
 int main(int argc, char **argv)
 {
-	bool quick = argc == 2 && !strcmp(argv[1], "-q");
+	bool quick = bench_quick(argc, argv);
 	unsigned int all, threads, i, runs = quick ? 3 : 7;
 
-	if (argc > 1 && !quick) {
-		fprintf(stderr, "usage: contention [-q]\n");
-		return 2;
-	}
 	shim_start();
 	all = bench_find_cores();
 	if (!all)

@@ -137,13 +137,9 @@ static void measure(unsigned int count)
 int main(int argc, char **argv)
 {
 	static const unsigned int counts[] = { 1000, 10000, MILLION };
-	bool quick = argc == 2 && !strcmp(argv[1], "-q");
+	bool quick = bench_quick(argc, argv);
 	unsigned int runs = quick ? 3 : 7, i;
 
-	if (argc > 1 && !quick) {
-		fprintf(stderr, "usage: life [-q]\n");
-		return 2;
-	}
 	shim_start();
 	shim_on_demand = true;
 	now = 1000 * NSEC_PER_SEC;

@@ -219,13 +219,9 @@ static void run(unsigned int threads)
 
 int main(int argc, char **argv)
 {
-	bool quick = argc == 2 && !strcmp(argv[1], "-q");
+	bool quick = bench_quick(argc, argv);
 	unsigned int all, threads, i, runs = quick ? 3 : 7;
 
-	if (argc > 1 && !quick) {
-		fprintf(stderr, "usage: scale [-q]\n");
-		return 2;
-	}
 	shim_start();
 	/* Later than any real time, so that only kicks wake the engines. */
 	now = NSEC_PER_SEC * 86400 * 36500;

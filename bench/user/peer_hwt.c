@@ -8,20 +8,12 @@
 
 static int device;
 static __u64 *ids;
-/* CPU time of the kernel's thread that serves the context. */
-static clockid_t engine_clock;
-
-__u64 hwt_engine_ns(void)
-{
-	return clock_ns(engine_clock);
-}
 
 /* Open and set up the device. Give up if it does not have all @features (HWT_FEATURE_ bits). */
 int hwt_device_open(__u64 features, __u32 setup_flags)
 {
 	struct hwt_info_args info;
 	int fd = hwt_open(0), ret;
-	pid_t engine = 0;
 
 	if (fd < 0)
 		give_up_errno("/dev/hwt");
@@ -33,9 +25,6 @@ int hwt_device_open(__u64 features, __u32 setup_flags)
 	ret = hwt_with(fd, SETUP, setup, .flags = setup_flags);
 	if (ret)
 		give_up_errno("HWT_IOC_SETUP");
-	threads_named("/proc", "hwt_device\n", &engine);
-	if (!engine || clock_getcpuclockid(engine, &engine_clock))
-		give_up("no kernel thread \"hwt_device\"");
 	return fd;
 }
 
@@ -98,7 +87,6 @@ static void hwt_reap(unsigned int count)
 
 	if (hwt_wait(device, -1) != POLLIN)
 		give_up_errno("poll");
-	reap_first();
 	while (seen < count) {
 		got = hwt_read(device, events, EVENTS);
 		if (got <= 0)
@@ -111,7 +99,7 @@ static void hwt_reap(unsigned int count)
 
 const struct peer peer_hwt = {
 	"hwt", "/dev/hwt, an ioctl for each operation, reads of 256 events",
-	ids_open, hwt_operate, hwt_reap, hwt_engine_ns,
+	ids_open, hwt_operate, hwt_reap,
 };
 
 /* -- Rings --------------------------------------------------------------- */
@@ -179,8 +167,6 @@ static void rings_reap(unsigned int count)
 				give_up_errno("HWT_IOC_ENTER");
 			continue;
 		}
-		if (!head)
-			reap_first();
 		while (head != tail)
 			check_event(&ring.events[head++ % RING_EVENTS]);
 		__atomic_store_n(&ring.shared->event_head, head, __ATOMIC_RELEASE);
@@ -195,10 +181,10 @@ static void keys_open(unsigned int count)
 
 const struct peer peer_hwt_rings = {
 	"hwt-rings", "/dev/hwt, operations and events by rings",
-	rings_open, rings_operate, rings_reap, hwt_engine_ns,
+	rings_open, rings_operate, rings_reap,
 };
 
 const struct peer peer_hwt_keys = {
 	"hwt-keys", "the same with keys instead of ids",
-	keys_open, rings_operate, rings_reap, hwt_engine_ns,
+	keys_open, rings_operate, rings_reap,
 };

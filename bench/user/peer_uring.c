@@ -143,8 +143,6 @@ static void uring_reap(unsigned int count)
 		ret = io_uring_wait_cqe(&ring, cqes);
 		if (ret)
 			give_up("io_uring_wait_cqe: %s", strerror(-ret));
-		if (!seen)
-			reap_first();
 		got = io_uring_peek_batch_cqe(&ring, cqes, EVENTS);
 		for (i = 0; i < got; i++) {
 			if (cqes[i]->res != (device ? 0 : -ETIME))
@@ -157,20 +155,20 @@ static void uring_reap(unsigned int count)
 
 const struct peer peer_uring = {
 	"io_uring", "IORING_OP_TIMEOUT, IORING_TIMEOUT_UPDATE, IORING_OP_TIMEOUT_REMOVE",
-	uring_open, submit_singly, uring_reap, NULL,
+	uring_open, submit_singly, uring_reap,
 };
 
 const struct peer peer_uring_batch = {
 	"io_uring-batch", "the same, 32 at once",
-	uring_open, submit, uring_reap, NULL,
+	uring_open, submit, uring_reap,
 };
 
 const struct peer peer_hwt_uring = {
 	"hwt-uring", "/dev/hwt: HWT_URING_ARM, HWT_URING_MODIFY, HWT_URING_CANCEL of io_uring",
-	hwt_uring_open, submit_singly, uring_reap, hwt_engine_ns,
+	hwt_uring_open, submit_singly, uring_reap,
 };
 
 const struct peer peer_hwt_uring_batch = {
 	"hwt-uring-batch", "the same, 32 at once",
-	hwt_uring_open, submit, uring_reap, hwt_engine_ns,
+	hwt_uring_open, submit, uring_reap,
 };

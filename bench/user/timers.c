@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * timers [N...]: the timers of libhwt in a process, beside other timers in a process
+ * timers [N...]: the timers of libhwt in a process, beside others of one event loop
  *
- * Prints the least CPU time of several rounds, ns an operation. Objects are used in random order;
- * "none" only stores a time in them, which is what any of them costs at least. Time is virtual:
- * clock_gettime() below takes the place of the C library's, also for libev and libuv.
+ * Prints the CPU time of several rounds, ns an operation, system calls included. Objects are used
+ * in random order; "store" only stores a time in them, which is what any of them costs at least.
+ * Time is virtual: clock_gettime() below takes the place of the C library's, also for libraries.
+ * Timers of the kernel expire in real time, and are due when their measurement begins.
  */
+#include "guest.h"
+#include "hwt_ring.h"
+
 #include <ev.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include <sys/timerfd.h>
 #include <uv.h>
 
 #include "libhwt_timers.h"
 
-#define MS	UINT64_C(1000000)
-#define SEC	(1000 * MS)
 #define ROUNDS	5
+/* The lifetime of a timerfd takes microseconds, and most systems have a limit on descriptors. */
+#define FDS_MAX	10000
+#define BATCH	256
 
 static uint64_t now = 1000000 * SEC;
 static unsigned int fired;
@@ -36,19 +38,13 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return time.tv_sec * SEC + time.tv_nsec;
-}
-
 /* A timer of each kind, in an object of its own cache lines, as a connection has it. */
 struct object {
 	union {
 		ev_timer		ev;
 		uv_timer_t		uv;
+		struct event		event;
+		int			fd;
 		struct libhwt_timer	hwt;
 		struct { uint64_t deadline; unsigned int place; } heap;
 		struct { uint64_t deadline; struct object *next, *prev; unsigned int kind; } list;
@@ -61,13 +57,15 @@ struct object {
 
 struct peer {
 	const char	*name;
-	void		(*open)(unsigned int n);
+	bool		(*open)(unsigned int n);	/* false: not on this machine */
 	void		(*init)(struct object *object);
 	void		(*set)(struct object *object, uint64_t ns);
 	void		(*stop)(struct object *object);
 	void		(*disarm)(struct object *object);
 	void		(*run)(void);
 	void		(*close)(void);
+	unsigned int	max;		/* number of timers; 0: any */
+	bool		real;		/* in real time */
 };
 
 static int epoll = -1;
@@ -84,8 +82,9 @@ static void nothing(void)
 {
 }
 
-static void nothing_open(unsigned int n)
+static bool nothing_open(unsigned int n)
 {
+	return true;
 }
 
 /* none */
@@ -106,43 +105,44 @@ static void none_stop(struct object *object)
 
 /* libhwt */
 static struct libhwt_timers *set;
-static void hwt_fired(struct libhwt_timer *timer)
+static void lib_fired(struct libhwt_timer *timer)
 {
 	fired++;
 }
 
-static void hwt_open(unsigned int n)
+static bool lib_open(unsigned int n)
 {
 	set = libhwt_timers_new(NULL);
+	return true;
 }
 
-static void hwt_init(struct object *object)
+static void lib_init(struct object *object)
 {
-	libhwt_timer_init(&object->u.hwt, hwt_fired);
+	libhwt_timer_init(&object->u.hwt, lib_fired);
 }
 
-static void hwt_set(struct object *object, uint64_t ns)
+static void lib_set(struct object *object, uint64_t ns)
 {
 	libhwt_timer_set(set, &object->u.hwt, ns);
 }
 
-static void hwt_stop(struct object *object)
+static void lib_stop(struct object *object)
 {
 	libhwt_timer_stop(set, &object->u.hwt);
 }
 
-static void hwt_disarm(struct object *object)
+static void lib_disarm(struct object *object)
 {
 	libhwt_timer_disarm(&object->u.hwt);
 }
 
-static void hwt_run(void)
+static void lib_run(void)
 {
 	turn();
 	libhwt_timers_run(set);
 }
 
-static void hwt_close(void)
+static void lib_close(void)
 {
 	libhwt_timers_free(set);
 }
@@ -155,9 +155,10 @@ static void ev_fired(struct ev_loop *in, ev_timer *timer, int events)
 	fired++;
 }
 
-static void ev_open(unsigned int n)
+static bool ev_open(unsigned int n)
 {
 	loop = ev_loop_new(EVFLAG_AUTO);
+	return true;
 }
 
 static void ev_begin(struct object *object)
@@ -239,9 +240,10 @@ static void uv_fired(uv_timer_t *timer)
 	fired++;
 }
 
-static void uv_open(unsigned int n)
+static bool uv_open(unsigned int n)
 {
 	uv_loop_init(&uv);
+	return true;
 }
 
 static void uv_begin(struct object *object)
@@ -251,7 +253,7 @@ static void uv_begin(struct object *object)
 
 static void uv_set(struct object *object, uint64_t ns)
 {
-	uv_timer_start(&object->u.uv, uv_fired, ns / MS, 0);
+	uv_timer_start(&object->u.uv, uv_fired, ns / MSEC, 0);
 }
 
 static void uv_stop_one(struct object *object)
@@ -269,10 +271,11 @@ static void uv_turn(void)
 /* a heap by hand, with four children in each node, and the deadlines beside the pointers */
 static struct { uint64_t deadline; struct object *object; } *heap;
 static unsigned int heap_n;
-static void heap_open(unsigned int n)
+static bool heap_open(unsigned int n)
 {
 	heap = malloc((n + 5) * sizeof(*heap));
 	heap_n = 0;
+	return true;
 }
 
 static void heap_init(struct object *object)
@@ -353,7 +356,7 @@ static void heap_close(void)
 
 /* a list for each duration; only for the server's mix, which has two */
 static struct object list[2];
-static void list_open(unsigned int n)
+static bool list_open(unsigned int n)
 {
 	int i;
 
@@ -361,6 +364,7 @@ static void list_open(unsigned int n)
 		list[i].u.list.next = &list[i];
 		list[i].u.list.prev = &list[i];
 	}
+	return true;
 }
 
 static void list_init(struct object *object)
@@ -402,29 +406,194 @@ static void list_run(void)
 		}
 }
 
+/* libevent */
+static struct event_base *base;
+static void event_fired(evutil_socket_t fd, short what, void *arg)
+{
+	fired++;
+}
+
+static bool event_open(unsigned int n)
+{
+	base = event_base_new();
+	return base;
+}
+
+static void event_init(struct object *object)
+{
+	evtimer_assign(&object->u.event, base, event_fired, NULL);
+}
+
+static void event_set(struct object *object, uint64_t ns)
+{
+	struct timeval time = { ns / SEC, ns % SEC / 1000 };
+
+	evtimer_add(&object->u.event, &time);
+}
+
+static void event_stop(struct object *object)
+{
+	evtimer_del(&object->u.event);
+}
+
+static void event_turn(void)
+{
+	event_base_loop(base, EVLOOP_NONBLOCK);
+}
+
+static void event_close(void)
+{
+	event_base_free(base);
+}
+
+/* timerfd: stopped by 0, closed at the end */
+static int *fds;
+static unsigned int fds_n;
+static bool fd_open(unsigned int n)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	fds = calloc(n, sizeof(*fds));
+	fds_n = 0;
+	return limit.rlim_max > n + 100 && !setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void fd_init(struct object *object)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	object->u.fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+	event.data.fd = object->u.fd;
+	fds[fds_n++] = object->u.fd;
+	epoll_ctl(epoll, EPOLL_CTL_ADD, object->u.fd, &event);
+}
+
+static void fd_set_ns(struct object *object, uint64_t ns)
+{
+	struct itimerspec at = { .it_value = { ns / SEC, ns % SEC } };
+
+	timerfd_settime(object->u.fd, 0, &at, NULL);
+}
+
+static void fd_stop(struct object *object)
+{
+	fd_set_ns(object, 0);
+}
+
+static void fd_run(void)
+{
+	struct epoll_event events[BATCH];
+	uint64_t expired;
+	int n, i;
+
+	do {
+		n = epoll_wait(epoll, events, BATCH, 0);
+		for (i = 0; i < n; i++)
+			fired += read(events[i].data.fd, &expired, sizeof(expired)) > 0;
+	} while (n > 0);
+}
+
+static void fd_close(void)
+{
+	while (fds_n)
+		close(fds[--fds_n]);
+	free(fds);
+}
+
+/* /dev/hwt: keys and rings, BATCH operations with a system call */
+static struct ring ring;
+static unsigned int queued;
+static bool dev_open(unsigned int n)
+{
+	int fd = hwt_open(O_NONBLOCK), ret;
+
+	if (fd < 0)
+		return false;
+	ret = hwt_with(fd, SETUP, setup, .flags = HWT_SETUP_KEYS);
+	if (ret || ring_make(&ring, fd, 0, BATCH, 4096))
+		return false;
+	return true;
+}
+
+static void dev_submit(void)
+{
+	if (ring_enter(&ring, queued, 0, 0) != queued)
+		exit(1);
+	queued = 0;
+}
+
+static void dev_push(struct hwt_op op, struct object *object)
+{
+	op.id = (uintptr_t)object;
+	ring_push(&ring, op);
+	if (++queued == BATCH)
+		dev_submit();
+}
+
+static void dev_set(struct object *object, uint64_t ns)
+{
+	dev_push(op_schedule(ns, 0), object);
+}
+
+static void dev_stop(struct object *object)
+{
+	dev_push(op_cancel(0), object);
+}
+
+static void dev_run(void)
+{
+	struct hwt_event event;
+	unsigned int before;
+
+	do {
+		dev_submit();
+		before = fired;
+		while (ring_pop(&ring, &event))
+			fired++;
+	} while (fired > before);
+}
+
+static void dev_close(void)
+{
+	ring_close(&ring);
+}
+
 static const struct peer peers[] = {
-	{ "none", nothing_open, none_init, none_set, none_stop, none_stop, turn, nothing },
-	{ "libhwt", hwt_open, hwt_init, hwt_set, hwt_stop, hwt_disarm, hwt_run, hwt_close },
-	{ "libev", ev_open, ev_begin, ev_set, ev_stop, NULL, ev_turn, ev_close },
-	{ "lazy on libev", ev_open, lazy_init, lazy_set, lazy_stop, lazy_disarm, ev_turn,
-	  ev_close },
-	{ "heap", heap_open, heap_init, heap_set, heap_stop, NULL, heap_run, heap_close },
-	{ "libuv", uv_open, uv_begin, uv_set, uv_stop_one, NULL, uv_turn, nothing },
-	{ "lists", list_open, list_init, list_set, list_stop, NULL, list_run, nothing },
+	{ "store", nothing_open, none_init, none_set, none_stop, none_stop, turn,
+	  nothing, 0, false },
+	{ "libhwt", lib_open, lib_init, lib_set, lib_stop, lib_disarm, lib_run,
+	  lib_close, 0, false },
+	{ "libev", ev_open, ev_begin, ev_set, ev_stop, NULL, ev_turn, ev_close, 0, false },
+	{ "lazy", ev_open, lazy_init, lazy_set, lazy_stop, lazy_disarm, ev_turn,
+	  ev_close, 0, false },
+	{ "heap", heap_open, heap_init, heap_set, heap_stop, NULL, heap_run,
+	  heap_close, 0, false },
+	{ "libuv", uv_open, uv_begin, uv_set, uv_stop_one, NULL, uv_turn,
+	  nothing, 0, false },
+	{ "libevent", event_open, event_init, event_set, event_stop, NULL, event_turn,
+	  event_close, 0, false },
+	{ "lists", list_open, list_init, list_set, list_stop, NULL, list_run,
+	  nothing, 0, false },
+	{ "timerfd", fd_open, fd_init, fd_set_ns, fd_stop, NULL, fd_run,
+	  fd_close, FDS_MAX, true },
+	{ "hwt-rings", dev_open, none_init, dev_set, dev_stop, NULL, dev_run,
+	  dev_close, 0, true },
 };
 
 /* -- Operations --------------------------------------------------------------------- */
 
 enum { CREATE, PUSH, DEFERRED, PULL, STOP, DISARM, EXPIRE, MIX, MIX_DISARM, OPS };
 static const char *const op_name[OPS] = {
-	"create", "push back", "put off by it", "pull forward", "stop", "disarm", "expire",
-	"server's mix, stop", "server's mix, disarm",
+	"create", "push-back", "put-off-by-it", "pull-forward", "stop", "disarm", "expire",
+	"mix-stop", "mix-disarm",
 };
 
 static struct object *objects;
 static unsigned int *order;
 static double *spans;
-static double least[OPS][8];
+static unsigned int count;
 
 static uint64_t seed = 1;
 static uint64_t pick(uint64_t n)
@@ -452,11 +621,10 @@ static void shuffle(unsigned int n)
 
 static void note(int op, const struct peer *peer, uint64_t begin, unsigned int n)
 {
-	double ns = (double)(cpu_ns() - begin) / n;
-	double *best = &least[op][peer - peers];
+	uint64_t ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin;
 
-	if (!*best || ns < *best)
-		*best = ns;
+	printf("@bench bench=process peer=%s op=%s n=%u unit=ns value=%.1f\n", peer->name,
+	       op_name[op], count, (double)ns / n);
 }
 
 static void each(const struct peer *peer, int op, unsigned int n, uint64_t ns, uint64_t spread)
@@ -467,7 +635,7 @@ static void each(const struct peer *peer, int op, unsigned int n, uint64_t ns, u
 	shuffle(n);
 	for (i = 0; i < n; i++)
 		spans[i] = ns + pick(spread);
-	begin = cpu_ns();
+	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (i = 0; i < n; i++)
 		peer->set(&objects[order[i]], spans[i]);
 	note(op, peer, begin, n);
@@ -479,7 +647,7 @@ static void all(const struct peer *peer, int op, unsigned int n, void (*fn)(stru
 	unsigned int i;
 
 	shuffle(n);
-	begin = cpu_ns();
+	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (i = 0; i < n; i++)
 		fn(&objects[order[i]]);
 	note(op, peer, begin, n);
@@ -492,24 +660,19 @@ static void expire_all(const struct peer *peer, int op, unsigned int n, uint64_t
 
 	fired = 0;
 	now = until;
-	begin = cpu_ns();
+	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	peer->run();
 	note(op, peer, begin, n);
 	if (fired != expected && peer != peers)
 		printf("%s, %s: %u of %u have fired\n", peer->name, op_name[op], fired, expected);
 }
 
-static void single(const struct peer *peer, unsigned int n)
+/* What libraries and programs can do in virtual time. */
+static void single_virtual(const struct peer *peer, unsigned int n)
 {
-	uint64_t start;
+	uint64_t start = now;
 	unsigned int i;
 
-	peer->open(n);
-	for (i = 0; i < n; i++)
-		peer->init(&objects[i]);
-	peer->run();
-	start = now;
-	each(peer, CREATE, n, 60 * SEC, 10 * SEC);
 	for (i = 0; i < 3; i++) {
 		now += 5 * SEC;
 		peer->run();
@@ -517,6 +680,19 @@ static void single(const struct peer *peer, unsigned int n)
 	}
 	/* All deadlines of before have come, and no new one. */
 	expire_all(peer, DEFERRED, n, start + 80 * SEC, 0);
+}
+
+static void single(const struct peer *peer, unsigned int n)
+{
+	uint64_t due = 20 * MSEC + n * 20000;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		peer->init(&objects[i]);
+	peer->run();
+	each(peer, CREATE, n, 60 * SEC, 10 * SEC);
+	if (!peer->real)
+		single_virtual(peer, n);
 	each(peer, PULL, n, 2 * SEC, SEC);
 	each(peer, PUSH, n, 60 * SEC, SEC);
 	all(peer, STOP, n, peer->stop);
@@ -525,11 +701,18 @@ static void single(const struct peer *peer, unsigned int n)
 		all(peer, DISARM, n, peer->disarm);
 	else
 		all(peer, STOP, n, peer->stop);
-	now += 100 * SEC;
-	peer->run();
-	each(peer, CREATE, n, 60 * SEC, 10 * SEC);
+	if (peer->real) {
+		for (i = 0; i < n; i++)
+			peer->set(&objects[order[i]], due);
+		peer->run();
+		fired = 0;
+		sleep_ns(due + 5 * MSEC);
+	} else {
+		now += 100 * SEC;
+		peer->run();
+		each(peer, CREATE, n, 60 * SEC, 10 * SEC);
+	}
 	expire_all(peer, EXPIRE, n, now + 80 * SEC, n);
-	peer->close();
 }
 
 /*
@@ -538,14 +721,13 @@ static void single(const struct peer *peer, unsigned int n)
  */
 static void mix(const struct peer *peer, int op, unsigned int n, void (*end)(struct object *object))
 {
-	unsigned int requests = 2000000, i, c;
+	unsigned int requests = peer->real ? 200000 : 2000000, i, c;
 	uint64_t begin;
 
-	peer->open(2 * n);
 	for (i = 0; i < 2 * n; i++)
 		peer->init(&objects[i]);
 	peer->run();
-	begin = cpu_ns();
+	begin = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (i = 0; i < requests; i++) {
 		c = (uint32_t)(i * 2654435761u) % n;
 		now += 10000;
@@ -559,27 +741,28 @@ static void mix(const struct peer *peer, int op, unsigned int n, void (*end)(str
 	note(op, peer, begin, requests);
 	for (i = 0; i < 2 * n; i++)
 		peer->stop(&objects[i]);
-	peer->close();
 }
 
-static void print(unsigned int n)
+/* Measure a peer with @count timers. */
+static void measure(const struct peer *peer)
 {
-	unsigned int op, i;
+	bool lists = !strcmp(peer->name, "lists");
+	int op;
 
-	printf("%-22s", "");
-	for (i = 0; i < sizeof(peers) / sizeof(*peers); i++)
-		printf("%14s", peers[i].name);
-	printf("\n");
-	for (op = 0; op < OPS; op++) {
-		printf("%-22s", op_name[op]);
-		for (i = 0; i < sizeof(peers) / sizeof(*peers); i++)
-			if (least[op][i])
-				printf("%14.1f", least[op][i]);
-			else
-				printf("%14s", "-");
-		printf("\n");
+	for (op = lists ? MIX : EXPIRE; op <= MIX_DISARM; op++) {
+		if ((peer->max && count > peer->max) || (op != EXPIRE && count > 20000) ||
+		    (op == MIX_DISARM && !peer->disarm))
+			return;
+		if (!peer->open(op == EXPIRE ? count : 2 * count)) {
+			printf("%s: not on this machine\n", peer->name);
+			return;
+		}
+		if (op == EXPIRE)
+			single(peer, count);
+		else
+			mix(peer, op, count, op == MIX ? peer->stop : peer->disarm);
+		peer->close();
 	}
-	memset(least, 0, sizeof(least));
 }
 
 int main(int argc, char **argv)
@@ -587,28 +770,20 @@ int main(int argc, char **argv)
 	static const unsigned int usual[] = { 1000, 10000, 100000, 1000000 };
 	int counts = argc > 1 ? argc - 1 : 4, i, round;
 	const struct peer *peer;
-	unsigned int n;
+	size_t n;
 
 	epoll = epoll_create1(0);
 	for (i = 0; i < counts; i++) {
-		n = argc > 1 ? strtoul(argv[i + 1], NULL, 10) : usual[i];
-		if (posix_memalign((void **)&objects, 128, 2 * (size_t)n * sizeof(*objects)))
+		count = argc > 1 ? strtoul(argv[i + 1], NULL, 10) : usual[i];
+		n = 2 * (size_t)count;
+		if (posix_memalign((void **)&objects, 128, n * sizeof(*objects)))
 			return 1;
-		order = malloc(2 * n * sizeof(*order));
+		order = malloc(n * sizeof(*order));
 		spans = malloc(n * sizeof(*spans));
-		memset(objects, 0, 2 * (size_t)n * sizeof(*objects));
+		memset(objects, 0, n * sizeof(*objects));
 		for (round = 0; round < ROUNDS; round++)
-			for (peer = peers; peer < peers + sizeof(peers) / sizeof(*peers); peer++) {
-				if (strcmp(peer->name, "lists"))
-					single(peer, n);
-				if (n > 20000)
-					continue;
-				mix(peer, MIX, n, peer->stop);
-				if (peer->disarm)
-					mix(peer, MIX_DISARM, n, peer->disarm);
-			}
-		printf("%u timers, ns an operation\n", n);
-		print(n);
+			for (peer = peers; peer < peers + sizeof(peers) / sizeof(*peers); peer++)
+				measure(peer);
 		free(objects);
 		free(order);
 		free(spans);

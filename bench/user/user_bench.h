@@ -4,6 +4,7 @@
  *
  *	user_bench.c	options, the order of the runs, results
  *	measure.c	a run of a peer, in its own process
+ *	single.c	opening and closing; the lateness of a single timer
  *	system.c	memory, limits
  *	peer_*.c	the peers: interfaces by which a program can have many timers
  */
@@ -42,10 +43,8 @@ static inline __u64 time_of(const struct todo *todo)
  * @what:      description for the help
  * @open:      prepare for @count timers, and touch the memory for them; may be NULL
  * @operate:   create and arm up to batch_size timers, push them back, or disarm and destroy them
- * @reap:      wait until @count timers have fired, and take their events. Calls reap_first() when
- *             the first expiry is known. NULL: the peer has no timers.
- * @engine_ns: return the CPU time that a thread of the kernel has spent for this peer; NULL: there
- *             is no such thread
+ * @reap:      wait until @count timers have fired, and take their events. NULL: the peer has no
+ *             timers.
  *
  * Each run is a new process, so peers keep their state in static variables and free nothing. They
  * call give_up() after errors. A peer without batches executes the operations one by one.
@@ -56,7 +55,6 @@ struct peer {
 	void (*open)(unsigned int count);
 	void (*operate)(enum operation op, const struct todo *todo, unsigned int count);
 	void (*reap)(unsigned int count);
-	__u64 (*engine_ns)(void);
 };
 
 extern const struct peer peer_syscall, peer_hwt, peer_hwt_rings, peer_hwt_keys, peer_hwt_uring,
@@ -76,8 +74,7 @@ static inline struct timespec to_timespec(__u64 ns)
 /* The figures; user_bench.c has their names. The first three are in the operations' order. */
 enum figure {
 	CREATE_WALL, REARM_WALL, CANCEL_WALL,
-	CREATE_ENGINE, REARM_ENGINE, CANCEL_ENGINE,
-	REAP_WALL, REAP_DUE, REAP_ENGINE,
+	REAP_CPU, REAP_DUE,
 	MEMORY_SLAB, MEMORY_RSS,
 	FIGURES
 };
@@ -87,6 +84,7 @@ enum figure {
  * @value:    per timer; NAN if not measured
  * @done:     number of timers of each operation, fewer than requested after the time limit
  * @took_ns:  duration of each operation
+ * @spins:    turns of a process that uses all CPU time that no other needs
  * @late:     the common deadline came before all timers were created
  * @finished: the run has finished
  * @why:      else, the reason
@@ -95,6 +93,7 @@ struct outcome {
 	double		value[FIGURES];
 	unsigned int	done[OPERATIONS];
 	__u64		took_ns[OPERATIONS];
+	volatile __u64	spins;
 	bool		late;
 	bool		finished;
 	char		why[200];
@@ -120,13 +119,15 @@ void measure_reap(const struct peer *peer, const struct todo *create, unsigned i
 /* For peers. */
 void give_up(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void give_up_errno(const char *call) __attribute__((noreturn));
-void reap_first(void);
 void *alloc_touched(size_t count, size_t size);
+
+/* -- single.c ------------------------------------------------------------ */
+
+void measure_single(void);
 
 /* -- peer_hwt.c ---------------------------------------------------------- */
 
 int hwt_device_open(__u64 features, __u32 setup_flags);
-__u64 hwt_engine_ns(void);
 
 /* -- system.c ------------------------------------------------------------ */
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Many coarse timeouts on one descriptor of /dev/hwt, by libhwt. For asyncio see hwt.aio.
+"""Many coarse timers: in the process, and on descriptors of /dev/hwt, by libhwt. For asyncio see hwt.aio.
+
+Timers calls back, and needs no device. All else is for contexts of the device, which give events:
 
     with hwt.open() as context:
         context.after(1.5, 42)
@@ -16,7 +18,7 @@ Ids and keys
     keys, open(keys=True), user_data is the key and the id: to schedule a key that exists moves that timeout.
 
 Errors
-    OSError, and its classes NoTimeout, LimitReached, Stopped: the kernel refuses. ValueError: a number is
+    OSError, and its classes NoTimeout, LimitReached: the kernel refuses. ValueError: a number is
     out of range, or the context is closed. After an error nothing has changed.
 
 Threads, processes
@@ -29,17 +31,15 @@ import contextlib
 import ctypes
 import enum
 import errno
-import operator
 import os
 import time
 import warnings
 from typing import Any, Iterator, NamedTuple
 
 from hwt import _abi
+from hwt._timers import NEVER, Timer, Timers, _number, _time
 
-__all__ = ["Context", "Event", "Kind", "LimitReached", "NEVER", "NoTimeout", "State", "Stopped", "Timeout", "open"]
-
-NEVER = _abi.HWT_NEVER
+__all__ = ["Context", "Event", "LimitReached", "NEVER", "NoTimeout", "State", "Timeout", "Timer", "Timers", "open"]
 
 
 class NoTimeout(OSError):
@@ -50,19 +50,8 @@ class LimitReached(OSError):
     """ENOSPC: a limit is met; stats()["limit"] is its HWT_LIMIT_ number."""
 
 
-class Stopped(OSError):
-    """ESHUTDOWN: the context was stopped. read() raises it when all events were read."""
-
-
 _ERRORS: dict[int, tuple[type[OSError], str]] = {
-    errno.ENOENT: (NoTimeout, "no such timeout"), errno.ENOSPC: (LimitReached, "a limit is met"),
-    errno.ESHUTDOWN: (Stopped, "the context was stopped")}
-
-
-class Kind(enum.IntEnum):
-    """The kinds of an event."""
-    EXPIRED = _abi.HWT_EVENT_EXPIRED
-    STOPPED = _abi.HWT_EVENT_STOPPED
+    errno.ENOENT: (NoTimeout, "no such timeout"), errno.ENOSPC: (LimitReached, "a limit is met")}
 
 
 class State(enum.IntFlag):
@@ -72,7 +61,7 @@ class State(enum.IntFlag):
 
 
 class Event(NamedTuple):
-    """An expiry: struct hwt_event of hwt(4). The kind is one of Kind."""
+    """An expiry: struct hwt_event of hwt(4)."""
     id: int
     user_data: int
     deadline_ns: int
@@ -107,24 +96,6 @@ def _checked(result: int) -> int:
         kind, text = _ERRORS.get(-result, (OSError, os.strerror(-result)))
         raise kind(-result, text)
     return result
-
-
-def _number(value: int) -> int:
-    """Return a number for C. TypeError: it is no integer; ValueError: it does not fit."""
-    if not 0 <= operator.index(value) < 1 << 64:
-        raise ValueError(f"{value} is not in 0..2**64 - 1")
-    return value
-
-
-def _time(seconds: float | None, ns: int | None = None) -> int:
-    """Return nanoseconds. TypeError: both or none are given; ValueError: negative, or no number."""
-    if ns is not None and seconds is None:
-        return _number(ns)
-    if seconds is None or ns is not None:
-        raise TypeError("a time is either seconds or ns=nanoseconds")
-    if not seconds >= 0:
-        raise ValueError(f"{seconds} s is not a time")
-    return round(seconds * 1_000_000_000) if seconds < 1e10 else NEVER
 
 
 def _sized(kind: Any, **members: Any) -> Any:
@@ -179,11 +150,11 @@ class Context:
         return self._call("libhwt_fd")
 
     def now(self) -> float:
-        """Return the time on the clock of the context's wheel, in seconds."""
+        """Return the time on the context's clock, in seconds."""
         return self.now_ns() / 1e9
 
     def now_ns(self) -> int:
-        """Return the time on the clock of the context's wheel, in nanoseconds."""
+        """Return the time on the context's clock, in nanoseconds."""
         return self._call("libhwt_now")
 
     def info(self) -> dict[str, int]:
@@ -203,7 +174,7 @@ class Context:
         """Schedule a timeout some time from now, and return its id.
 
         user_data: 0 to 2**64 - 1, comes back with the event; with keys, the key. slack: seconds that it
-        may fire later, if that saves a wake-up. LimitReached; Stopped; OSError with ENOMEM.
+        may fire later, if that saves a wake-up. LimitReached; OSError with ENOMEM.
         """
         return self._schedule(user_data, time_ns=_time(seconds, ns), slack_ns=_time(slack))
 
@@ -226,7 +197,7 @@ class Context:
         """Move a timeout to some time from now, and return its state of before.
 
         Its period stays. An event that was not read is withdrawn, and a one-shot that has fired is pending
-        again. NoTimeout: the last event was read, or the timeout was cancelled. LimitReached; Stopped.
+        again. NoTimeout: the last event was read, or the timeout was cancelled. LimitReached.
         """
         return State(self._call("libhwt_modify", _number(id), _time(seconds, ns)))
 
@@ -258,20 +229,11 @@ class Context:
                 found += [_timeout(entry) for entry in entries[:count]]
         return found
 
-    def stop(self) -> int:
-        """End all timeouts for good, with an event of Kind.STOPPED for each pending one; return their number.
-
-        When all events were read, read() raises Stopped.
-        """
-        stopped = ctypes.c_uint64()
-        self._call("libhwt_stop", ctypes.byref(stopped))
-        return stopped.value
-
     def read(self, timeout: float | None = None, count: int = 64) -> list[Event]:
         """Return the next events, in the order in which they came up; [] if none came in time.
 
         timeout: seconds to wait for the first event; None: no limit. count: most events to return, 1 to 65536.
-        Handlers of signals run meanwhile; if none raises, the wait goes on. Stopped: as of stop().
+        Handlers of signals run meanwhile; if none raises, the wait goes on.
         """
         if not 0 < count <= 65536:
             raise ValueError(f"count={count} is not in 1..65536")
@@ -286,10 +248,9 @@ class Context:
                 wait = max(0, end - time.monotonic_ns())
 
     def __iter__(self) -> Iterator[Event]:
-        """Wait for events, one at a time, until the context is stopped. read() is faster for many."""
-        with contextlib.suppress(Stopped):
-            while True:
-                yield self.read(count=1)[0]
+        """Wait for events, one at a time, without end. read() is faster for many."""
+        while True:
+            yield self.read(count=1)[0]
 
 
 _CLOCKS = {time.CLOCK_MONOTONIC: 0, time.CLOCK_BOOTTIME: _abi.HWT_SETUP_BOOTTIME,
@@ -297,24 +258,23 @@ _CLOCKS = {time.CLOCK_MONOTONIC: 0, time.CLOCK_BOOTTIME: _abi.HWT_SETUP_BOOTTIME
 
 
 def open(device: str | os.PathLike[str] = "/dev/hwt", *, keys: bool = False, clock: int = time.CLOCK_MONOTONIC,
-         private: bool = False, tick_ns: int = 0, max_pending: int = 0) -> Context:
+         thread: bool = False, tick_ns: int = 0, max_pending: int = 0) -> Context:
     """Open a context.
 
-    keys: the program names its timeouts. All other keywords ask for a wheel of the context's own, which is a
-    kernel thread. clock: time.CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME. private: a wheel like the
-    shared one. tick_ns: 0 for the module's default. max_pending: most timeouts pending at once, 0 for no limit.
+    keys: the program names its timeouts. clock: time.CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME. thread:
+    a kernel thread drives the timeouts, not the program; this requires CAP_SYS_NICE. tick_ns: 0 for the
+    module's default. max_pending: most timeouts pending at once, 0 for no limit.
 
-    FileNotFoundError, PermissionError: there is no device, or it is not for this user. OSError with ENOTTY: it
-    is another device; with EINVAL: a number is out of range. LimitReached: the user has max_user_wheels.
+    FileNotFoundError: there is no device. PermissionError: it, or a thread, is not for this user. OSError with
+    ENOTTY: it is another device; with EINVAL: a number is out of range.
     """
     if clock not in _CLOCKS:
-        raise ValueError(f"no wheel is on clock {clock}")
-    flags = _CLOCKS[clock] | keys * _abi.HWT_SETUP_KEYS | private * _abi.HWT_SETUP_PRIVATE
+        raise ValueError(f"no context is on clock {clock}")
+    flags = _CLOCKS[clock] | keys * _abi.HWT_SETUP_KEYS | thread * _abi.HWT_SETUP_THREAD
     options = _sized(_abi.libhwt_options, device=os.fsencode(device), flags=flags, tick_ns=_number(tick_ns),
                      max_pending=_number(max_pending))
     handle = _Handle()
     result = _abi.library().libhwt_open(ctypes.byref(handle), ctypes.byref(options))
-    if result and result != -errno.ENOSPC:
+    if result:
         raise OSError(-result, os.strerror(-result), os.fspath(device))
-    _checked(result)
     return Context(handle)

@@ -95,10 +95,11 @@ CONVERTED = (
     "one->n = (hwt_schedule_earlier(&one->plain, hwt_msecs(one->n)) & HWT_WAS_PENDING);",
     "hwt_schedule_unless_pending(&one->slot[one->n], hwt_secs(1));",
     "if (hwt_delete(&one->plain) && hwt_try_delete(&one->plain) < 0)",
+    "if (is_set(&one->timer) && !timer_pending(&one->works[one->n].timer))",
     "static void other(struct timer_list *t)",
     "hwt_timeout_setup(&one->slot[i], hwt_system_bh_wheel, expire);",
 )
-COMMENTS = ["a", "was", "TIMER_PINNED", "kept", "add_timer_on()", "a", "passed", "kept", "timer_shutdown()", "expires", "a"]
+COMMENTS = ["a", "was", "the", "TIMER_PINNED", "kept", "add_timer_on()", "a", "passed", "kept", "timer_shutdown()", "expires", "a"]
 CALL = re.compile(r"\b(hwt_(?:timeout_setup|schedule(?:_pending|_earlier|_unless_pending)?|pending|delete|try_delete|"
                   r"cancel_sync|shutdown_sync|remaining))\(")
 OLD = re.compile(r"\b(?:timer_setup|mod_timer|mod_timer_pending|timer_reduce|add_timer|del_timer|del_timer_sync|"

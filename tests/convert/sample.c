@@ -14,6 +14,8 @@ struct one {
 	struct timer_list far;
 	struct timer_list plain;
 	struct timer_list slot[4];
+	struct timer_list timer;
+	struct delayed_work work, works[2];
 	unsigned long when;
 	int n;
 };
@@ -22,6 +24,11 @@ struct sock *sk;
 
 static DEFINE_TIMER(fixed, fixed_expire);
 static void (*fns[2])(struct timer_list *);
+
+static bool is_set(struct timer_list *t)
+{
+	return timer_pending(t);
+}
 
 static void expire(struct timer_list *t)
 {
@@ -37,6 +44,8 @@ static void expire(struct timer_list *t)
 		mod_timer(&one->slot[one->n], HZ + jiffies);
 	if (del_timer(&one->plain) && try_to_del_timer_sync(&one->plain) < 0)
 		one->when = one->plain.expires;
+	if (is_set(&one->timer) && !timer_pending(&one->works[one->n].timer))
+		one->n = is_set(&one->work.timer);
 }
 
 static void other(struct timer_list *t)
@@ -61,5 +70,6 @@ static void setup(struct one *one, int i)
 		add_timer(&one->far);
 	timer_setup(&one->plain, expire, 0);
 	timer_setup(&one->slot[i], expire, 0);
+	timer_setup(&one->timer, expire, 0);
 	timer_setup_on_stack(&local, other, 0);
 }

@@ -98,11 +98,11 @@ static void remember(uint64_t id)
 static void check_event(const struct hwt_event *event)
 {
 	if (event->kind < HWT_EVENT_EXPIRED || event->kind > HWT_EVENT_CLOCK_SET ||
-	    event->flags & ~HWT_EVENT_LAST || event->reserved[0] || event->reserved[1])
-		must_not("event of kind %u, flags %#x, reserved %llx %llx", event->kind,
-			 event->flags, event->reserved[0], event->reserved[1]);
-	if (event->kind != HWT_EVENT_CLOCK_SET && !event->id)
-		must_not("event without an id");
+	    event->flags & ~HWT_EVENT_LAST || event->reserved)
+		must_not("event of kind %u, flags %#x, reserved %llx", event->kind,
+			 event->flags, event->reserved);
+	if (event->kind != HWT_EVENT_CLOCK_SET && (!event->id || !event->generation))
+		must_not("event without an id or a generation");
 	if (event->kind == HWT_EVENT_EXPIRED && event->fired_ns < event->deadline_ns &&
 	    !state.clock_set)
 		must_not("early: %llu before %llu", event->fired_ns, event->deadline_ns);
@@ -699,7 +699,6 @@ static const struct {
 	IOCTL(cancel, 6, 6, 0x26, CANCEL),
 	IOCTL(get, 4, 5, 0x6, GET),
 	IOCTL(list, 4, 8, 0xa6, LIST),
-	IOCTL(stop, 2, 4, 0x6, STOP),
 	IOCTL(stats, 1, 4, 0x6, STATS),
 	IOCTL(rings, 8, 6, 0x6, RINGS),
 	IOCTL(enter, 10, 7, 0x6, ENTER),

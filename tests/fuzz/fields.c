@@ -123,6 +123,9 @@ static uint64_t field_value(const struct field *field, uint8_t byte)
 		FIELD_VALUE(_type, flags, FLAGS, _flags), ##__VA_ARGS__, {}	\
 	}
 
+#define ARM_FLAGS	(HWT_ARM_ABSOLUTE | HWT_ARM_EARLIER | HWT_ARM_PENDING |	\
+			 HWT_ARM_UNLESS_PENDING)
+
 const struct ioctl ioctls[IOCTLS] = {
 	[IOCTL_INFO] = { HWT_IOC_INFO, FIELDS(hwt_info_args, 0) },
 	[IOCTL_SETUP] = { HWT_IOC_SETUP, FIELDS(hwt_setup_args, 0x7f00,
@@ -132,7 +135,7 @@ const struct ioctl ioctls[IOCTLS] = {
 		FIELD(hwt_setup_args, max_pending, SMALL),
 		FIELD(hwt_setup_args, cpu, CPU),
 		FIELD(hwt_setup_args, priority, SMALL)) },
-	[IOCTL_SCHEDULE] = { HWT_IOC_SCHEDULE, FIELDS(hwt_schedule_args, HWT_ARM_ABSOLUTE,
+	[IOCTL_SCHEDULE] = { HWT_IOC_SCHEDULE, FIELDS(hwt_schedule_args, ARM_FLAGS,
 		FIELD(hwt_schedule_args, mode, MODE),
 		FIELD(hwt_schedule_args, time_ns, TIME),
 		FIELD(hwt_schedule_args, period_ns, SPAN),
@@ -140,7 +143,7 @@ const struct ioctl ioctls[IOCTLS] = {
 		FIELD(hwt_schedule_args, user_data, DATA),
 		FIELD(hwt_schedule_args, id, ID)) },
 	[IOCTL_MODIFY] = { HWT_IOC_MODIFY, FIELDS(hwt_modify_args,
-		HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA,
+		ARM_FLAGS | HWT_ARM_USER_DATA,
 		FIELD(hwt_modify_args, id, ID),
 		FIELD(hwt_modify_args, time_ns, TIME),
 		FIELD(hwt_modify_args, period_ns, SPAN),
@@ -155,7 +158,6 @@ const struct ioctl ioctls[IOCTLS] = {
 		FIELD(hwt_list_args, entries, BUFFER),
 		FIELD(hwt_list_args, count, ROOM),
 		FIELD_VALUE(hwt_list_args, entry_size, CONST, sizeof(struct hwt_list_entry))) },
-	[IOCTL_STOP] = { HWT_IOC_STOP, FIELDS(hwt_stop_args, 0) },
 	[IOCTL_STATS] = { HWT_IOC_STATS, FIELDS(hwt_stats_args, 0) },
 	[IOCTL_RINGS] = { HWT_IOC_RINGS, FIELDS(hwt_rings_args, 0,
 		FIELD(hwt_rings_args, op_entries, ENTRIES),
@@ -172,14 +174,14 @@ const struct ioctl ioctls[IOCTLS] = {
 
 const struct field op_fields[] = {
 	FIELD(hwt_op, opcode, OPCODE),
-	FIELD_VALUE(hwt_op, flags, FLAGS, HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA),
+	FIELD_VALUE(hwt_op, flags, FLAGS, ARM_FLAGS | HWT_ARM_USER_DATA),
 	FIELD(hwt_op, mode, MODE),
 	FIELD(hwt_op, id, ID),
 	FIELD(hwt_op, time_ns, TIME),
 	FIELD(hwt_op, period_ns, SPAN),
 	FIELD(hwt_op, slack_ns, SPAN),
 	FIELD(hwt_op, user_data, DATA),
-	FIELD(hwt_op, overruns, ZERO),
+	FIELD(hwt_op, generation, ZERO),
 	{}
 };
 

@@ -20,7 +20,7 @@ from listing import Test
 HERE = Path(__file__).resolve().parent
 KEPT = host.BUILD / "fuzz.kept"
 # The same as in tests/user/fuzz.sh.
-LOAD = "max_timeouts=300 max_user_timeouts=500 max_user_wheels=3"
+LOAD = "max_timeouts=300 max_user_timeouts=500"
 
 
 def arguments(seconds):

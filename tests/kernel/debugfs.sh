@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# debugfs: the files of a wheel and of a context, which exist as long as the wheel or context does,
-# and reads of all files while wheels and contexts are created and destroyed.
+# debugfs: the files of a wheel, which exist as long as the wheel does, the file of all contexts, and
+# reads of all files while wheels and contexts are created and destroyed.
 #
 # hwt-test: timeout 120
 set -eu
@@ -11,9 +11,8 @@ set -eu
 . "$HWT_DIR/scripts/hwtctl.inc"
 
 top=/sys/kernel/debug/hwt
-for dir in $top/wheels $top/contexts; do
-	[ -d $dir ] || fail "there is no $dir"
-done
+[ -d $top/wheels ] || fail "there is no $top/wheels"
+expect "no context" 0 "" cat $top/contexts
 
 # -- A wheel --
 
@@ -117,9 +116,14 @@ expect "a stopped wheel" 0 "state stopped
 priority fifo" some four state priority
 unload kt_shown
 
-# -- A context --
+# -- Contexts --
 
-context_dir() { grep -l "^pid $1\$" $top/contexts/*/stats 2>/dev/null | sed 's,/stats$,,'; }
+# context PID: print what the file says about the context that PID has opened
+context()
+{
+	sed 's/^context [0-9]*$/context N/' $top/contexts |
+		awk -v pid="$1" 'BEGIN { RS = "" } index($0, "\npid " pid "\n")'
+}
 writer_begin
 echo "schedule a 1h
 schedule b 2h
@@ -128,16 +132,14 @@ cancel b
 schedule p 0 every=1h
 wait p" >&7
 writer_sync 1
-dir=$(context_dir "$writer_pid")
-[ -n "$dir" ] || fail "no directory for the context"
-expect "a context" 0 "pid $writer_pid
+exec 5</dev/hwt
+expect "a context" 0 "context N
+pid $writer_pid
 command hwtctl
 uid 0
-wheel hwt_device
-private 0
+thread 0
 clockid 1
 tick_ns 1000000
-closing 0
 keys 0
 timeouts 2
 pending 2
@@ -145,31 +147,31 @@ events 0
 scheduled 3
 modified 1
 cancelled 1
-stopped 0
 expired 1
 overruns 0
 read 1
 rejected 0
-limit 0" cat "$dir/stats"
+limit 0" context "$writer_pid"
+numbers() { sed -n 's/^context //p' $top/contexts; }
+expect "contexts in the order of their numbers" 0 "$(numbers | sort -nu)" numbers
+expect "two contexts" 0 2 sh -c "grep -c '^context ' $top/contexts"
+exec 5<&-
 writer_end
-expect "the directory goes with the context" 0 "" context_dir "$writer_pid"
+expect "their lines go with them" 0 "" cat $top/contexts
 
 # A newline in a command's name must not begin another line.
 twolines=$(printf '/tmp/two\nlines')
 cp "$ctl" "$twolines"
-"$twolines" run --tick 5ms - <<-end >/dev/null 2>&1 &
+"$twolines" run --thread - <<-end >/dev/null 2>&1 &
 	schedule a 1h
 	idle 1h
 end
 pid=$!
-there() { [ -n "$(context_dir $pid)" ]; }
-wait_for 20 there || fail "no directory for a private context"
-named() { sed -n '/^command/p;/^wheel/p;/^private/p' "$(context_dir $pid)/stats"; }
-private() { grep -q '^private 1$' "$(context_dir $pid)/stats"; }
-wait_for 20 private
-expect "a command's name with a newline, and a private wheel" 0 'command two\012lines
-wheel hwt_private
-private 1' named
+named() { context $pid | grep '^command\|^thread 1'; }
+thread() { named | grep -q thread; }
+wait_for 20 thread || fail "no context with a thread"
+expect "a command's name with a newline, and a thread" 0 'command two\012lines
+thread 1' named
 kill $pid
 wait $pid 2>/dev/null || true
 
@@ -178,7 +180,7 @@ wait $pid 2>/dev/null || true
 read_all()
 {
 	while [ ! -e /tmp/enough ]; do
-		cat $top/wheels/*/* $top/contexts/*/* >/dev/null 2>&1 || true
+		cat $top/wheels/*/* $top/contexts >/dev/null 2>&1 || true
 	done
 }
 rm -f /tmp/enough
@@ -189,14 +191,14 @@ while [ $n -lt 20 ]; do
 	n=$((n + 1))
 	load kt_shown || fail "round $n"
 	unload kt_shown || fail "round $n"
-	echo "schedule a 1ms" | "$ctl" run --tick 2ms - >/dev/null || fail "a context in round $n"
+	echo "schedule a 1ms" | "$ctl" run --thread - >/dev/null || fail "a context in round $n"
 done
 touch /tmp/enough
 wait $reader
 wheels() { ls $top/wheels | sed 's/^[0-9]*-//'; }
 expect "after reads during all this, no wheel is left" 0 "hwt_system
 hwt_system_bh" wheels
-expect "no context is left" 0 "" ls $top/contexts
+expect "no context is left" 0 "" cat $top/contexts
 rmmod hwt
 [ ! -d $top ] || fail "$top is left"
 load hwt

@@ -29,7 +29,7 @@ run hwt_first
 run hwt_retry requests=200 base_ms=1 max_ms=8 limit=16
 run hwt_heartbeat peers=500 ping_ms=20 idle_ms=60 reconnects=1
 run hwt_idle connections=20000 idle_ms=8
-for part in delays cancel push-back periodic stop many; do
+for part in delays cancel push-back periodic many; do
 	check "tour $part" "$HWT_BIN/tour" $part
 done
 plan

@@ -78,7 +78,7 @@ accepted 250 8192 3 tick_us=250 min_tick_us=100
 accepted 20000 8192 3 tick_us=1 min_tick_us=20000
 accepted 1000 8192 3 reclaim_ms=1
 accepted 1000 8192 3 reclaim_ms=10000
-accepted 1000 8192 3 max_timeouts=1 max_user_timeouts=0 max_user_wheels=0
+accepted 1000 8192 3 max_timeouts=1 max_user_timeouts=0 thread_contexts=Y
 accepted 1000 8192 3 max_timeouts=1073741824 max_user_timeouts=1
 
 # user_default TIMEOUTS WANTED: the default of max_user_timeouts follows from max_timeouts

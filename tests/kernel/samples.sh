@@ -74,7 +74,9 @@ load hwt_cookbook changes=20 requests=300 || fail "does not load"
 check "the changes are saved" wait_for 30 all_saved 20
 check "several changes are saved at once: $(steps) steps" [ "$(steps)" -le 10 ]
 check "the note is called" wait_for 30 said '200 ms have passed'
+check "the cache becomes empty" wait_for 30 said 'the cache is empty'
 unload hwt_cookbook || fail "does not unload"
+check "the periodic timeout has ended itself" [ "$(log_since | grep -c 'the cache is empty')" = 1 ]
 check "pending requests are cancelled" said '300 of 300 requests were pending'
 check "all requests are freed" said '300 requests freed'
 

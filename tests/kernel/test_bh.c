@@ -344,6 +344,84 @@ static void __init test_delete(struct hwt_wheel *wheel)
 		hwt_shutdown_sync(&kt[i].timeout);
 }
 
+/* -- hwt_try_delete() ------------------------------------------------------------- */
+
+static struct hwt_periodic brief[200];
+static bool brief_armed, mix_ends;
+
+static void brief_expire(struct hwt_timeout *timeout)
+{
+	udelay(5);
+}
+
+static const struct hwt_timeout_ops brief_ops = { .expire = brief_expire };
+
+/* Arm all for one tick. Callbacks of a BH wheel then execute on this CPU, because it is busy. */
+static int arm_brief(void *wheel)
+{
+	unsigned int i;
+	u64 at;
+
+	while (!READ_ONCE(mix_ends)) {
+		cond_resched();
+		if (READ_ONCE(brief_armed))
+			continue;
+		at = hwt_wheel_now(wheel) + 8 * KT_MS;
+		for (i = 0; i < ARRAY_SIZE(brief); i++)
+			hwt_schedule_periodic_at(&brief[i], at, KT_HOUR, HWT_MODE_FIXED_RATE);
+		/* Pairs with test_try_delete(), which looks at the timeouts after this. */
+		smp_store_release(&brief_armed, true);
+	}
+	return kt_thread_end(0);
+}
+
+/* Delete each second timeout about when its callback begins. It is pending before and after. */
+static void __init test_try_delete(struct hwt_wheel *wheel)
+{
+	unsigned int busy = 0, wrong = 0, i;
+	unsigned long end = jiffies + 5 * HZ;
+	struct task_struct *thread;
+	u64 until;
+	int ret;
+
+	if (!cpu_online(1)) {
+		KTEST_SKIP("a delete during a callback needs two CPUs");
+		return;
+	}
+	kt_stay_on(cpumask_of(0));
+	brief_armed = false;
+	mix_ends = false;
+	for (i = 0; i < ARRAY_SIZE(brief); i++)
+		hwt_periodic_init(&brief[i], wheel, &brief_ops);
+	thread = kt_thread(arm_brief, wheel, 1);
+	while (busy < 300 && time_before(jiffies, end)) {
+		cond_resched();
+		/* Pairs with arm_brief(): if this is true, all timeouts are armed. */
+		if (!smp_load_acquire(&brief_armed))
+			continue;
+		for (i = 1; i < ARRAY_SIZE(brief); i += 2) {
+			while (!hwt_expired(&brief[i - 1].timeout) && time_before(jiffies, end))
+				cond_resched();
+			until = ktime_get_ns() + get_random_u32() % (20 * NSEC_PER_USEC);
+			while (ktime_get_ns() < until)
+				cpu_relax();
+			ret = hwt_try_delete(&brief[i].timeout);
+			busy += ret == -EBUSY;
+			while (ret == -EBUSY)
+				ret = hwt_try_delete(&brief[i].timeout);
+			wrong += ret != 1 || hwt_running(&brief[i].timeout);
+		}
+		WRITE_ONCE(brief_armed, false);
+	}
+	WRITE_ONCE(mix_ends, true);
+	kt_thread_stop(thread);
+	kt_stay_on(NULL);
+	KTEST(!wrong, "it deletes no timeout whose callback is executing: %u times, of %u",
+	      wrong, busy);
+	for (i = 0; i < ARRAY_SIZE(brief); i++)
+		hwt_shutdown_sync(&brief[i].timeout);
+}
+
 /* A lock that an interrupt handler takes: hwt_delete() is called under it. */
 static DEFINE_RAW_SPINLOCK(irq_lock);
 static struct hwt_timeout irq_timeout;
@@ -355,7 +433,6 @@ static struct hwt_timeout irq_timeout;
  */
 static struct hwt_timeout shared[4];
 static atomic64_t armed, back;
-static bool mix_ends;
 
 static void mix(u32 random)
 {
@@ -547,6 +624,60 @@ static void __init test_reclaim(struct hwt_wheel *wheel)
 
 /* -- Times of timer_list ------------------------------------------------------------- */
 
+static int schedule_now(void *timeout)
+{
+	hwt_schedule(timeout, 0);
+	return kt_thread_end(0);
+}
+
+/*
+ * CLOCK_REALTIME is set back during a softirq, which has read the time before. The softirq must not
+ * run the wheel's timer again and again until the clock shows that time once more.
+ */
+static void __init test_set_back(void)
+{
+	struct hwt_wheel_params params = {
+		.name = "bh", .flags = HWT_BH, .clock = HWT_CLOCK_REALTIME,
+	};
+	s64 home = ktime_to_ns(ktime_mono_to_real(0));
+	struct task_struct *thread;
+	struct hwt_wheel *wheel;
+	struct timespec64 ts;
+	struct kt kt, next;
+	u64 passes;
+
+	if (num_online_cpus() < 2) {
+		KTEST_SKIP("a set of the clock during a softirq needs two CPUs");
+		return;
+	}
+	wheel = hwt_wheel_create(&params);
+	KTEST(!IS_ERR(wheel), "a BH wheel on CLOCK_REALTIME");
+	if (IS_ERR(wheel))
+		return;
+	began = false;
+	leave = false;
+	kt_setup(&kt, wheel, spin_here);
+	kt_setup(&next, wheel, kt_expire);
+	kt_stay_on(cpumask_of(0));
+	thread = kt_thread(schedule_now, &kt.timeout, 1);
+	/* Pairs with spin_here(). */
+	while (!IS_ERR(thread) && !smp_load_acquire(&began))
+		cpu_relax();
+	passes = kt_stats(wheel).passes;
+	ts = ns_to_timespec64(ktime_get_ns() + home - 20 * KT_SECOND);
+	do_settimeofday64(&ts);
+	hwt_schedule(&next.timeout, KT_SECOND);
+	WRITE_ONCE(leave, true);
+	KTEST(KT_WAIT(kt_expirations(&next) == 1), "a timeout fires after the clock was set back");
+	passes = kt_stats(wheel).passes - passes;
+	KTEST(passes < 100, "passes until then: %llu", passes);
+	ts = ns_to_timespec64(ktime_get_ns() + home);
+	do_settimeofday64(&ts);
+	kt_thread_stop(thread);
+	kt_stay_on(NULL);
+	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
+}
+
 static void __init test_jiffies(void)
 {
 	u64 second = hwt_jiffies_until(jiffies + HZ);
@@ -571,6 +702,7 @@ static void __init test_wheel(struct hwt_wheel *wheel)
 	test_periodic(wheel);
 	test_refused(wheel);
 	test_delete(wheel);
+	test_try_delete(wheel);
 	test_delete_mix(wheel);
 	test_touch(wheel);
 	test_many(wheel);
@@ -592,11 +724,13 @@ static void __init selftest(void)
 		test_stop(wheel);
 	}
 	test_context(hwt_system_bh_wheel);
+	test_set_back();
 	test_jiffies();
 	wheel = hwt_wheel_create(&params);
 	if (IS_ERR(wheel))
 		return;
 	test_delete(wheel);
+	test_try_delete(wheel);
 	test_delete_mix(wheel);
 	test_touch(wheel);
 	hwt_wheel_destroy(wheel);

@@ -18,7 +18,7 @@ work()
 {
 	load kt_shown
 	awk 'BEGIN { for (i = 0; i < 100; i++) printf "schedule t%d %dms\n", i, i * 10 }' |
-		"$ctl" run - >/dev/null
+		"$ctl" run --thread - >/dev/null
 }
 
 # documented: run lines of docs/tracing.md in the Debian, in the background
@@ -51,7 +51,7 @@ perf record -a -e 'hwt:*' -o /tmp/perf.data sleep 10
 perf script -i /tmp/perf.data
 end
 work_on
-check "perf: a schedule" has /tmp/documented.txt 'hwt:hwt_schedule: wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
+check "perf: a schedule" has /tmp/documented.txt 'hwt:hwt_schedule: wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_thread_expire.* expires=[0-9]* ret=0'
 check "perf: a wheel" has /tmp/documented.txt 'hwt:hwt_wheel_create: wheel=shown/one tick_ns=10000000 '
 unload kt_shown
 
@@ -63,7 +63,7 @@ work_on
 # trace-cmd has noted the names of functions while the module was loaded.
 unload kt_shown
 grep -m 20 . /tmp/documented.txt | sed 's/^/# /'
-check "trace-cmd: a schedule" has /tmp/documented.txt 'hwt_schedule: *wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_entry_expire.* expires=[0-9]* ret=0'
+check "trace-cmd: a schedule" has /tmp/documented.txt 'hwt_schedule: *wheel=hwt_device timeout=0x[0-9a-f]* function=hwt_thread_expire.* expires=[0-9]* ret=0'
 check "trace-cmd: an expiry" has /tmp/documented.txt 'hwt_expire_entry: *wheel=shown/one .* function=shown_slow'
 
 # Stop bpftrace, which prints its results then. A signal that comes too early has no effect.
@@ -135,5 +135,5 @@ work
 script_end
 unload kt_shown
 check "hwt-callbacks.bt: slowest" has /tmp/hwt-callbacks.bt.txt '^@longest_us\[shown_slow\]: [0-9]\{5,\}$'
-check "hwt-callbacks.bt: calls" has /tmp/hwt-callbacks.bt.txt '^@calls\[hwt_entry_expire\]: 100$'
+check "hwt-callbacks.bt: calls" has /tmp/hwt-callbacks.bt.txt '^@calls\[hwt_thread_expire\]: 100$'
 plan

@@ -10,16 +10,16 @@
 # hwt-test: timeout 400
 set -eu
 . "$HWT_DIR/lib.sh"
+# shellcheck source=driver.inc
+. "$HWT_DIR/scripts/driver.inc"
 # The package of wg has it there.
 PATH=$PATH:/usr/bin
 
-loaded=$(sed 's/ .*//' /proc/modules)
 unshare -n sleep 100000 & net_a=$!
 unshare -n sleep 100000 & net_b=$!
 # a COMMAND..., b COMMAND...: run the command in that namespace
 a() { nsenter -t $net_a -n "$@"; }
 b() { nsenter -t $net_b -n "$@"; }
-seconds() { cut -d . -f 1 /proc/uptime; }
 
 # of SIDE KEY TABLE [COLUMN]: print a value of a peer from "wg show"; the key is column 1
 of() { "$1" wg show wg0 "$3" | awk -v key="$2" -v column="${4:-2}" '$1 == key { print $column }'; }
@@ -28,10 +28,6 @@ received() { of b "$key_a" transfer 2; }
 # shaken TIME: both sides had their last handshake after TIME
 shaken() { [ "$(of a "$key_b" latest-handshakes)" -gt "$1" ] && [ "$(of b "$key_a" latest-handshakes)" -gt "$1" ]; }
 
-wheel=$(echo /sys/kernel/debug/hwt/wheels/*-hwt_system_bh)
-# counter LINE: print a counter of the driver's wheel
-counter() { awk -v line="$1" '$1 == line { print $2 }' "$wheel/stats"; }
-pending_at_least() { [ "$(counter pending)" -ge "$1" ]; }
 # A peer has five timeouts.
 pending_of_one_peer_each() { [ "$(counter pending)" -le 10 ]; }
 
@@ -69,10 +65,7 @@ absent()
 	done </tmp/some | a xargs wg set wg0
 }
 
-for module in "$HWT_DIR"/network/*; do
-	# The debug kernel has these built in.
-	[ ! -e "$module" ] || insmod "$module"
-done
+load_network
 check "the module loads" insmod "$HWT_MODULES/wireguard.ko"
 check "it depends on hwt" grep -q '^hwt .*[ ,]wireguard,' /proc/modules
 
@@ -169,8 +162,6 @@ load_begin()
 		traffic $net_b 10.1.0.1 $size & loaders="$loaders $!"
 	done
 }
-# shellcheck disable=SC2086 # words
-load_end() { touch /tmp/quiet; wait $loaders; }
 packets() { a sed -n 's/^ *va: *//p' /proc/net/dev | awk '{ print $10 }'; }
 changes_of_b()
 {
@@ -205,7 +196,6 @@ load_begin
 absent 20 persistent-keepalive 1
 check "20 more peers, and traffic: timeouts are pending" wait_for 20 pending_at_least 20
 check "the module is unloaded" rmmod wireguard
-nothing() { [ "$(counter pending)" = 0 ]; }
 check "it leaves nothing on the wheel" nothing
 load_end
 
@@ -222,8 +212,5 @@ check "no timeout is left on the wheel" nothing
 
 kill $net_b
 wait $net_b || true
-# Unload the modules of the driver.
-sed 's/ .*//' /proc/modules | while read -r module; do
-	echo "$loaded" | grep -qx "$module" || unload "$module"
-done
+unload_network
 plan

@@ -157,6 +157,16 @@ def test_libhwt(fault, texts, room):
     return None
 
 
+def test_timers(fault, texts, room):
+    """Run the tests of libhwt's timers, limited to ten times the processor time that they need."""
+    for file in (*(host.TOP / "lib").glob("*.[chs]*"), host.TOP / "core/buckets.c", host.TOP / "core/buckets.h"):
+        name = str(file.relative_to(host.TOP))
+        write(room / name, texts.get(name) or file.read_bytes())
+    (room / "lib/vendor.sh").chmod(0o755)
+    make_unit(fault, room, room / "timers", f"LIB={room}/lib", f"WHEEL={room}", "WARN=-w", "SANITIZE=", "OPTIMIZE=-O1")
+    return logged(fault, ["prlimit", "--cpu=20", room / "timers", "1", "200000"], "a") and "timers"
+
+
 def make_tree(fault, *words):
     """Run a target of the top Makefile in the copy; return the exit code."""
     return logged(fault, ["make", "-s", "-C", TREE, *words],
@@ -202,7 +212,7 @@ def test_fuzz(fault, minutes):
 
 
 # ROOMS: tests on the host, each in a directory of its own. TREES: tests in the copy, one at a time.
-ROOMS = {"wheel": test_wheel, "libhwt": test_libhwt}
+ROOMS = {"wheel": test_wheel, "libhwt": test_libhwt, "timers": test_timers}
 TREES = {"torture": test_torture, "fuzz": test_fuzz}
 KINDS = {*ROOMS, *TREES, "guest"}
 

@@ -5,7 +5,8 @@ Each block of README.md, CONTRIBUTING.md and docs/ names its language and its so
 ("```c samples/first.c"), which has the block word for word, and which other tests compile and run.
 Each command of a block in sh ("```sh tests/vm/...") is a line of that test, which may redirect its
 output. A block that is no code ("```text") has no source. README.md shows a kernel client and a
-program. Each link of a page leads to a file and, with "#", to a heading in it.
+program. Each link of a page leads to a file and, with "#", to a heading in it. Figures are quoted as
+the tables have them.
 """
 import re
 
@@ -85,27 +86,51 @@ def documentation():
             yield f"README.md does not show {source}"
 
 
-def parameter_rows():
-    """Return the tables of docs/parameters.md and of hwt(4): the plain text of their cells by name."""
-    page = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", read("docs/parameters.md")).replace("`", "")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
-    manual = read("man/hwt.4").partition(".SH MODULE PARAMETERS")[2].partition(".SH")[0]
-    manual = re.sub(r"T\{\n(.*?)\nT\}", lambda text: text[1].replace("\n", " "), manual, flags=re.S)
-    pages = rows, [line.replace("\\-", "-").split("\t") for line in manual.splitlines() if "\t" in line]
-    return [{row[0]: row[1:] for row in table if row[0] not in ("parameter", "---")} for table in pages]
+def section(link, page):
+    """Return the text below the heading to which a link of a page leads."""
+    target, anchor = link
+    there = (checks.host.TOP / page).parent / target if target else checks.host.TOP / page
+    text = there.read_text(encoding="utf-8")
+    names = anchors(there)
+    plain = re.sub(r"^```.*?^```", lambda block: " " * len(block[0]), text, flags=re.M | re.S)
+    heading = list(re.finditer(r"^(#+) .*", plain, re.M))[names.index(anchor)]
+    end = re.search(rf"^#{{1,{len(heading[1])}}} ", text[heading.end():], re.M)
+    return text[heading.end():heading.end() + end.start() if end else None]
+
+
+def numbers(text):
+    return [number.replace(",", "") for number in re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", text)]
+
+
+def unknown_figures(text, page):
+    """Yield the numbers of a text that no section has to which the text links, rounded or in another unit."""
+    links = re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", text)
+    known = [float(number) for link in links for number in numbers(section(link, page))]
+    for number in numbers(re.sub(r"\]\([^)]*\)", "", text)) if links else ():
+        half = 0.5 * 10 ** -len(number.partition(".")[2]) + 1e-9
+        if not any(abs(figure / unit - float(number)) <= half for figure in known for unit in (1, 1000, 1000000)):
+            yield number
+
+
+@check(quick=True)
+def quotes():
+    """README's table of costs, and the conclusions of performance.md, have the figures of the tables they link to."""
+    costs = re.search(r"^The next table has the costs.*?\n\n\|.*?\n\n", read("README.md"), re.M | re.S)[0]
+    yield from (f"README.md: the costs: no table has {number}" for number in unknown_figures(costs, "README.md"))
+    page = "docs/performance.md"
+    conclusions = re.search(r"^## Conclusions.*?^## ", read(page), re.M | re.S)[0]
+    for text in re.findall(r"^- .*?(?=\n- |\n\n)", conclusions, re.M | re.S):
+        yield from (f"{page}: no table has {number}: {text[:40]}" for number in unknown_figures(text, page))
 
 
 @check(quick=True)
 def parameters():
-    """docs/parameters.md and hwt(4) describe each parameter of the module in the same words."""
-    page, manual = parameter_rows()
-    for file in files("hwt_*.c", "core/*.c", "device/*.c"):
-        for name in re.findall(r"^module_param(?:_named)?\((\w+),", read(file), re.M):
-            if name not in page:
-                yield f"docs/parameters.md: {name} is missing"
-    for name in sorted({*page, *manual}):
-        if page.get(name) != manual.get(name):
-            yield f"{name}: docs/parameters.md says {page.get(name)}, hwt(4) says {manual.get(name)}"
+    """docs/parameters.md has each parameter of the module."""
+    rows = set(re.findall(r"^\| `(\w+)` \|", read("docs/parameters.md"), re.M))
+    names = {name for file in files("hwt_*.c", "core/*.c", "device/*.c")
+             for name in re.findall(r"^module_param(?:_named)?\((\w+),", read(file), re.M)}
+    yield from (f"docs/parameters.md: {name} is missing" for name in sorted(names - rows))
+    yield from (f"docs/parameters.md: the module has no {name}" for name in sorted(rows - names))
 
 
 @check(quick=True)

@@ -22,17 +22,17 @@ words=(hwtctl $2 '') CURRENT=$#words
 
 # Words after hwtctl, and the completions of the last one, in a directory with two scripts.
 COMPLETED = (
-    (("s",), "save sleep stats stress"),
-    (("stats", "--c"), "--count"),
+    (("s",), "save sleep stats"),
+    (("top", "--c"), "--count"),
     (("run", "--v"), "--verbose"),
     (("run", "--clock", "b"), "boottime"),
     (("run", "o"), "one.script"),
     (("--device", "/dev/hwt", "restore", ""), "one.script two.script"),
+    (("t",), "top"),
     (("save", "--output", ""), "one.script two.script"),
     (("sleep", ""), ""),
     (("list", "--fd", ""), ""),
-    (("bench", "--only", "r"), "rings"),
-    (("help", "st"), "stats stress"),
+    (("help", "st"), "stats"),
 )
 
 INSTALLED = """\

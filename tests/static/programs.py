@@ -9,10 +9,10 @@ from checks import check, files, once, problems, run
 
 
 def user_files():
-    """Return the C files for user space. The wheel is checked as kernel code."""
+    """Return the C files for user space, without those for BPF. The wheel is checked as kernel code."""
     return [file for file in files(*(f"{place}/*.c" for place in (
         "tests/user", "tests/unit", "tests/fuzz", "bench/user", "bench/hot", "samples", "lib",
-        "tools"))) if not file.startswith("samples/hwt_")]
+        "tools"))) if not file.startswith(("samples/hwt_", "tools/series/")) and not file.endswith(".bpf.c")]
 
 
 @functools.lru_cache(maxsize=None)

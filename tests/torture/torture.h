@@ -6,7 +6,7 @@
  *   torture_ledger.c   the rules of the ledger; every call of hwt and every callback
  *   torture_item.c     the life of a timeout: created, borrowed, poisoned, freed
  *   torture_wheel.c    the life of a wheel: created, and stopped or destroyed in use
- *   torture_act.c      calls that any context may make for any timeout; hard interrupts
+ *   torture_act.c      calls that any context may make for any timeout; interrupts
  *   torture_thread.c   threads, and the timeouts that they own
  *   torture_nmi.c      calls from kprobe handlers, which count as NMIs, and from NMIs
  *   torture_shake.c    wheels whose engine sleeps: is every wake-up delivered?
@@ -39,14 +39,15 @@ enum tt_op {
 	TT_MOVE, TT_MOVE_AT, TT_PERIODIC, TT_PERIODIC_AT,
 	TT_ARMS,
 	/* calls that cancel */
-	TT_CANCEL = TT_ARMS, TT_TRY_CANCEL, TT_CANCEL_SYNC, TT_SHUTDOWN,
+	TT_CANCEL = TT_ARMS, TT_TRY_CANCEL, TT_DELETE, TT_TRY_DELETE, TT_CANCEL_SYNC, TT_SHUTDOWN,
 	/* other calls */
-	TT_WAIT, TT_FLUSH, TT_QUERY, TT_INIT, TT_STOP, TT_DESTROY,
+	TT_TOUCH, TT_WAIT, TT_FLUSH, TT_QUERY, TT_INIT, TT_STOP, TT_DESTROY,
 	TT_CALLS,
 	/* callbacks */
 	TT_EXPIRE = TT_CALLS, TT_CANCELLED, TT_HANDED, TT_RELEASE,
 	/* events of the torture itself */
-	TT_STEP, TT_MADE, TT_ROUND, TT_GONE, TT_SET, TT_IRQ, TT_NMI, TT_AIMED, TT_INJECTED,
+	TT_STEP, TT_MADE, TT_ROUND, TT_GONE, TT_SET, TT_IRQ, TT_SOFT, TT_NMI, TT_AIMED, TT_INJECTED,
+	TT_BH, TT_GIVEN,
 	TT_OPS
 };
 
@@ -119,6 +120,7 @@ struct tt_wheel {
 	atomic_t		holds;		/* begun (or about to begin), not released yet */
 	bool			leaving;	/* about to be stopped: threads drop its timeouts */
 	bool			muted;		/* stopped without a hand-back function */
+	bool			counted;	/* its one-shots may be counted, see tt_item */
 	/* Lower half: early callbacks excused by a setting of the clock; upper: its number. */
 	atomic64_t		excused;
 	atomic64_t		jumps_ns;	/* sum of the jumps passed to clock_set */
@@ -136,6 +138,11 @@ unsigned int tt_wheels_generation(void);
 static inline bool tt_realtime(const struct tt_wheel *wheel)
 {
 	return wheel->params.clock == HWT_CLOCK_REALTIME;
+}
+
+static inline bool tt_is_bh(const struct tt_wheel *wheel)
+{
+	return wheel->params.flags & HWT_BH;
 }
 
 /*
@@ -181,6 +188,8 @@ struct tt_item {
 	u32			magic;
 	enum tt_kind		kind;
 	bool			private;	/* not in the table: only the owner knows it */
+	bool			counted;	/* each hold has a reference */
+	bool			idle;		/* needs no call that ends its hold */
 	unsigned int		slot;		/* in the table, if it is there */
 	u64			id;		/* callbacks wait for timeouts of higher ids only */
 	struct tt_wheel		*wheel;
@@ -192,15 +201,19 @@ struct tt_item {
 	struct llist_node	dead;
 
 	atomic_t		credit;		/* ends to come */
-	atomic_t		open;		/* holds */
+	atomic_t		open;		/* holds, if @counted */
+	atomic_t		deleting;	/* deletes that are executing */
+	atomic_t		vague;		/* deletes that may have cancelled it */
 	atomic_t		notice;		/* calls of ->cancelled to come */
 	atomic_t		ends;		/* ->expire, ->cancelled, hand-backs begun */
+	int			spare;		/* those of them that more than end a hold */
 	atomic_t		inside;		/* those of them that are executing */
 	atomic_t		releasing;	/* releases that are executing */
 	atomic_t		n[TT_TALLIES];
 
 	/* Written by the owner, read by callbacks. */
 	u64			floor;		/* it does not fire before this time */
+	u64			base;		/* the floor without a touch; for the owner only */
 	bool			shut;		/* it does not fire until it is armed again */
 	bool			clean;		/* no callback of an earlier arming executes */
 	unsigned int		turn;		/* TT_BEAT: twice the schedules; odd during one */
@@ -251,14 +264,18 @@ int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, unsigned int 
 int tt_arm_once(struct tt_item *item, enum tt_op op, u64 ns, u64 extra);
 bool tt_cancel(struct tt_item *item);
 int tt_try_cancel(struct tt_item *item);
+int tt_delete(struct tt_item *item, enum tt_op op);
 int tt_cancel_sync(struct tt_item *item);
 int tt_shutdown_sync(struct tt_item *item);
+bool tt_may_wait(const struct tt_item *item, bool may_sleep, const struct tt_item *self);
+void tt_touch(struct tt_item *item, u64 deadline);
 int tt_wait(struct tt_item *item, u64 max_ns);
 int tt_flush(struct tt_wheel *wheel);
 void tt_query(struct tt_item *item);
 void tt_handback(struct hwt_timeout *timeout, void *arg);
 void tt_audit(struct tt_item *item);
 void tt_init(struct tt_item *item);
+void tt_renew(struct tt_item *item);
 
 /* Does the call take a deadline, instead of a delay? */
 static inline bool tt_op_is_at(enum tt_op op)
@@ -280,7 +297,8 @@ static inline u64 tt_op_now(enum tt_op op, const struct tt_wheel *wheel)
 
 /* -- Actors ------------------------------------------------------------------- */
 
-void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep, u64 above);
+void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep,
+	    const struct tt_item *self);
 void tt_act_any(struct rnd_state *rnd, bool may_sleep);
 void tt_in_callback(struct tt_item *item);
 u64 tt_random_delay(struct rnd_state *rnd, u64 least);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls that all actors make for all timeouts: threads, callbacks, interrupts, NMIs. The hard
- * interrupts are here, too: an hrtimer on each CPU. It moves when its CPU goes offline, and back
- * when its CPU is online again.
+ * Calls that all actors make for all timeouts: threads, callbacks, interrupts, NMIs. The
+ * interrupts are here, too: two hrtimers on each CPU, of which one runs in softirqs. They move when
+ * their CPU goes offline, and back when it is online again.
  */
 #include "torture.h"
 
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -63,36 +64,45 @@ static void tt_act_arm(struct tt_item *item, struct rnd_state *rnd)
 }
 
 /*
- * Make a random call for a timeout of which the caller is a user. @above: call a _sync only for a
- * timeout with a higher id, so that no two callbacks wait for each other; 0: for each timeout.
+ * Make a random call for a timeout of which the caller is a user. @self: the timeout in whose
+ * callback the caller is, or NULL.
  */
-void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep, u64 above)
+void tt_act(struct tt_item *item, struct rnd_state *rnd, bool may_sleep,
+	    const struct tt_item *self)
 {
 	u32 what = tt_pick(rnd, 32);
 
-	if (tt_exact(item)) {
-		/* Cancel rarely, or none of them would fire. */
-		if (what < 4)
-			tt_cancel(item);
-		else if (what < 6)
-			tt_try_cancel(item);
-		else
-			tt_query(item);
-		return;
-	}
+	/* Cancel the exact ones rarely, or none of them would fire. */
+	if (tt_exact(item) && (what > 9 || what % 2 == 0))
+		what = 11;
 	switch (what) {
-	case 0 ... 5:
+	case 0 ... 3:
 		tt_cancel(item);
 		break;
-	case 6 ... 9:
+	case 4 ... 6:
 		tt_try_cancel(item);
 		break;
+	case 7 ... 8:
+		tt_delete(item, TT_DELETE);
+		break;
+	case 9:
+		tt_delete(item, TT_TRY_DELETE);
+		break;
 	case 10:
-		if (may_sleep && item->id > above)
+		if (!tt_may_wait(item, may_sleep, self))
+			break;
+		/* Rarely, because it is good for nothing afterwards. */
+		if (tt_one_in(rnd, 64))
+			tt_shutdown_sync(item);
+		else
 			tt_cancel_sync(item);
 		break;
 	case 11:
 		tt_query(item);
+		break;
+	case 12 ... 13:
+		tt_touch(item, tt_add(hwt_wheel_now(item->wheel->wheel),
+				      tt_random_delay(rnd, item->least)));
 		break;
 	default:
 		tt_act_arm(item, rnd);
@@ -105,8 +115,16 @@ void tt_act_any(struct rnd_state *rnd, bool may_sleep)
 
 	if (!item)
 		return;
-	tt_act(item, rnd, may_sleep, 0);
+	tt_act(item, rnd, may_sleep, NULL);
 	tt_item_return(item);
+}
+
+static void tt_linger(const struct tt_item *item, unsigned int least_us, unsigned int most_us)
+{
+	if (tt_is_bh(item->wheel))
+		udelay(least_us);
+	else
+		usleep_range(least_us, most_us);
 }
 
 /* The random part of an ->expire: sleep, arm the timeout again, call hwt for other timeouts. */
@@ -119,7 +137,7 @@ void tt_in_callback(struct tt_item *item)
 	tt_seed_for(&rnd, (u32)item->id * 31 + atomic_read(&item->n[TT_N_FIRED]));
 	random = tt_random(&rnd);
 	if (random % 64 == 0)
-		usleep_range(10, 2000);
+		tt_linger(item, 10, 2000);
 	if (tt_ending())
 		return;
 	/* The hold keeps the callback's own timeout, even if it has no users any more. */
@@ -131,23 +149,29 @@ void tt_in_callback(struct tt_item *item)
 		other = tt_item_borrow_any(&rnd);
 		if (other) {
 			if (other != item)
-				tt_act(other, &rnd, true, item->id);
+				tt_act(other, &rnd, !tt_is_bh(item->wheel), item);
 			tt_item_return(other);
 		}
 	}
 	if ((random >> 20) % 512 == 0)
-		usleep_range(2000, 20000);
+		tt_linger(item, 2000, 20000);
 }
 
-/* -- Hard interrupts ----------------------------------------------------------- */
+/* -- Interrupts ---------------------------------------------------------------- */
 
 struct tt_irq {
 	struct hrtimer		timer;
 	struct rnd_state	rnd;
 };
 
+/* For each CPU one that runs in hard interrupts, and one that runs in softirqs. */
 static struct tt_irq *tt_irq;
 static unsigned int tt_irq_n;
+
+static enum hrtimer_mode tt_irq_mode(const struct tt_irq *irq)
+{
+	return (irq - tt_irq) % 2 ? HRTIMER_MODE_REL_PINNED_SOFT : HRTIMER_MODE_REL_PINNED_HARD;
+}
 
 static ktime_t tt_irq_delay(struct tt_irq *irq)
 {
@@ -161,7 +185,7 @@ static enum hrtimer_restart tt_irq_fn(struct hrtimer *timer)
 
 	if (tt_ending())
 		return HRTIMER_NORESTART;
-	tt_count(TT_IRQ);
+	tt_count(in_hardirq() ? TT_IRQ : TT_SOFT);
 	while (n--)
 		tt_act_any(&irq->rnd, false);
 	hrtimer_forward_now(timer, tt_irq_delay(irq));
@@ -172,33 +196,35 @@ static void tt_irq_start_here(void *arg)
 {
 	struct tt_irq *irq = arg;
 
-	hrtimer_start(&irq->timer, tt_irq_delay(irq), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&irq->timer, tt_irq_delay(irq), tt_irq_mode(irq));
 }
 
 /* Start each hrtimer on its own CPU, if that is online. Process context. */
 void tt_irqs_home(void)
 {
-	unsigned int cpu;
+	unsigned int n;
 
-	if (!tt_irq_n || tt_ending())
+	if (tt_ending())
 		return;
 	cpus_read_lock();
-	for_each_online_cpu(cpu) {
-		hrtimer_cancel(&tt_irq[cpu].timer);
-		smp_call_function_single(cpu, tt_irq_start_here, &tt_irq[cpu], 1);
+	for (n = 0; n < tt_irq_n; n++) {
+		if (!cpu_online(n / 2))
+			continue;
+		hrtimer_cancel(&tt_irq[n].timer);
+		smp_call_function_single(n / 2, tt_irq_start_here, &tt_irq[n], 1);
 	}
 	cpus_read_unlock();
 }
 
 int tt_irqs_start(void)
 {
-	tt_irq = kcalloc(nr_cpu_ids, sizeof(*tt_irq), GFP_KERNEL);
+	tt_irq = kcalloc(2 * nr_cpu_ids, sizeof(*tt_irq), GFP_KERNEL);
 	if (!tt_irq)
 		return -ENOMEM;
-	for (tt_irq_n = 0; tt_irq_n < nr_cpu_ids; tt_irq_n++) {
+	for (tt_irq_n = 0; tt_irq_n < 2 * nr_cpu_ids; tt_irq_n++) {
 		tt_seed_for(&tt_irq[tt_irq_n].rnd, 1000 + tt_irq_n);
 		hrtimer_setup(&tt_irq[tt_irq_n].timer, tt_irq_fn, CLOCK_MONOTONIC,
-			      HRTIMER_MODE_REL_PINNED_HARD);
+			      tt_irq_mode(&tt_irq[tt_irq_n]));
 	}
 	tt_irqs_home();
 	return 0;

@@ -3,12 +3,13 @@
  * Timeouts: created, borrowed, dropped and freed
  *
  * Two counts: @users counts the contexts that may call hwt for the timeout. @refs keeps the memory:
- * one reference for all users, and one for each hold, put by ->release. A timeout without users may
- * still be held, until it fires or its wheel is stopped.
+ * one reference for all users, and one for each hold, put by ->release, by the caller to which the
+ * hold is given back, or by ->expire on a BH wheel. A timeout without users may still be held,
+ * until it fires or its wheel is stopped.
  *
  * The last reference may be put in any context. From then on hwt must not touch the timeout, so it
  * is poisoned at once. A grace period later the reaper checks the poison, closes the ledger, and
- * frees the timeout.
+ * frees the timeout. Some timeouts that no other context can find are freed at once, for KASAN.
  */
 #include "torture.h"
 
@@ -48,7 +49,9 @@ static struct tt_item *tt_item_alloc(void)
 
 /*
  * Create a timeout of which the caller is the owner and only user. The caller has the wheel from
- * tt_wheel_get(). @bare: without ->release. Process context; NULL if there is no memory.
+ * tt_wheel_get(). @bare: without ->release. On a BH wheel each is, and is counted nevertheless if
+ * the wheel is: periodic ones are not, because their callbacks do not end their hold. Process
+ * context; NULL if there is no memory.
  */
 struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare,
 			    struct rnd_state *rnd)
@@ -62,11 +65,16 @@ struct tt_item *tt_item_new(struct tt_wheel *wheel, enum tt_kind kind, bool bare
 	item->kind = kind;
 	item->id = atomic64_inc_return(&tt_ids);
 	item->wheel = wheel;
-	item->ops = bare ? &tt_ops_bare : tt_one_in(rnd, 3) ? &tt_ops_quiet : &tt_ops_full;
+	item->private = kind == TT_ONCE;
+	item->counted = tt_is_bh(wheel) ? wheel->counted && kind != TT_BEAT && kind != TT_MIXED :
+					  !bare;
+	item->ops = bare || tt_is_bh(wheel) ? &tt_ops_bare :
+		    tt_one_in(rnd, 3) ? &tt_ops_quiet : &tt_ops_full;
 	item->least = least[tt_pick(rnd, ARRAY_SIZE(least))];
 	item->due = U64_MAX;
 	/* While hwt converts a delay to a date, the wall clock may be set: no floor is known. */
 	item->floor = tt_realtime(wheel) && !tt_exact(item) ? 0 : U64_MAX;
+	item->base = item->floor;
 	item->clean = true;
 	refcount_set(&item->users, 1);
 	refcount_set(&item->refs, 1);
@@ -123,29 +131,6 @@ struct tt_item *tt_item_borrow_at(unsigned long address)
 	return item;
 }
 
-/* Put a reference to the memory. Any context. */
-void tt_item_put(struct tt_item *item)
-{
-	if (!refcount_dec_and_test(&item->refs))
-		return;
-	memset(&item->periodic, TT_POISONED, sizeof(item->periodic));
-	llist_add(&item->dead, &tt_dead);
-}
-
-/* Put a user. An owner removes the timeout from the table before. Any context. */
-void tt_item_return(struct tt_item *item)
-{
-	if (!refcount_dec_and_test(&item->users))
-		return;
-	if (!item->ops->release) {
-		/* No hold has a reference: the reaper calls hwt_shutdown_sync(). */
-		llist_add(&item->dead, &tt_dead);
-		return;
-	}
-	atomic_dec(&item->wheel->users);
-	tt_item_put(item);
-}
-
 static void tt_add_up(struct tt_item *item)
 {
 	atomic64_t *sums = item->wheel->n;
@@ -163,12 +148,7 @@ static void tt_add_up(struct tt_item *item)
 static void tt_bury(struct tt_item *item)
 {
 	struct tt_wheel *wheel = item->wheel;
-	void *odd;
 
-	odd = memchr_inv(&item->periodic, TT_POISONED, sizeof(item->periodic));
-	if (odd)
-		tt_fail(TT_POISON, item, "written to at offset %td, after its last release",
-			odd - (void *)item);
 	tt_audit(item);
 	tt_add_up(item);
 	item->magic = 0;
@@ -178,22 +158,56 @@ static void tt_bury(struct tt_item *item)
 	atomic_dec_return_release(&wheel->items);
 }
 
+/* Put a reference to the memory. Any context. */
+void tt_item_put(struct tt_item *item)
+{
+	if (!refcount_dec_and_test(&item->refs))
+		return;
+	/* A private one is put by its owner or in its callbacks, where memory can be freed. */
+	if (item->private && item->id % 2) {
+		tt_bury(item);
+		return;
+	}
+	memset(&item->periodic, TT_POISONED, sizeof(item->periodic));
+	llist_add(&item->dead, &tt_dead);
+}
+
+/* Put a user. An owner removes the timeout from the table before. Any context. */
+void tt_item_return(struct tt_item *item)
+{
+	if (!refcount_dec_and_test(&item->users))
+		return;
+	if (!item->counted && !item->idle) {
+		/* No hold has a reference: the reaper calls hwt_shutdown_sync(). */
+		llist_add(&item->dead, &tt_dead);
+		return;
+	}
+	atomic_dec(&item->wheel->users);
+	tt_item_put(item);
+}
+
 static void tt_reap(struct llist_node *list)
 {
 	struct tt_item *item, *next;
+	void *odd;
 
 	/* Wait for tt_item_borrow() of CPUs that have read these from the table. */
 	synchronize_rcu();
 	llist_for_each_entry_safe(item, next, list, dead)
-		if (!item->ops->release) {
+		if (!item->counted && !item->idle) {
 			tt_shutdown_sync(item);
 			memset(&item->periodic, TT_POISONED, sizeof(item->periodic));
 			atomic_dec(&item->wheel->users);
 		}
 	/* Time for a faulty write to hit the poison. */
 	usleep_range(500, 1500);
-	llist_for_each_entry_safe(item, next, list, dead)
+	llist_for_each_entry_safe(item, next, list, dead) {
+		odd = memchr_inv(&item->periodic, TT_POISONED, sizeof(item->periodic));
+		if (odd)
+			tt_fail(TT_POISON, item, "written to at offset %td, after its last release",
+				odd - (void *)item);
 		tt_bury(item);
+	}
 }
 
 static int tt_reaper_main(void *arg)

@@ -12,11 +12,18 @@
  *   credit    Ends to come. Taken back if the schedule fails or returns HWT_WAS_PENDING. Each
  *             ->expire of a one-shot, cancel that hits, and hand-back uses one up.
  *   open      Holds, each with a reference to the item, as hwt.h demands. Taken back if the
- *             schedule fails or returns HWT_WAS_HELD. Each ->release uses one up.
+ *             schedule fails or returns HWT_WAS_HELD. Each ->release and each delete that gives the
+ *             timeout back uses one up; on a BH wheel also each ->expire, hand-back and _sync that
+ *             hits.
  *
- * Booked before a cancel, taken back if it does not hit:
+ * Booked before a cancel, taken back if it does not hit, or gives the timeout back:
  *
  *   notice    Calls of ->cancelled to come. Each call uses one up.
+ *
+ * hwt_delete() on a thread wheel may cancel a timeout whose callback is executing, and then returns
+ * false. If a callback may have been executing:
+ *
+ *   vague     One is added. The notice is not taken back, and so much credit may be left.
  *
  * At any time:
  *
@@ -26,19 +33,22 @@
  *                  another kind may cancel several times, and returns once). A stop without a
  *                  function calls ->cancelled, too: a call without a notice uses up credit.
  *   inside <= 1    One of ->expire, ->cancelled and the function of a stop is executing, in
- *                  process context, with interrupts on, and hwt_running() is true.
- *   ends >= released   Each hold ends by firing, by a hand-back, or by ->cancelled, if there is
- *                  one. A hold with two ends would hide a hold with none: the owner makes the two
- *                  counts equal after a _sync.
+ *                  process context (on a BH wheel with bottom halves off), with interrupts on, and
+ *                  hwt_running() is true.
+ *   ends >= released + spare   Each hold ends by firing, by a hand-back, or by ->cancelled, if
+ *                  there is one. A hold with two ends would hide a hold with none: the owner makes
+ *                  the two sides equal after a _sync.
  *   open >= 2      In a release while a callback is executing: the callback is of a later hold.
- *   due            TT_ONCE, on a clock that is not set: released at most tt_patience s later.
+ *   due            TT_ONCE, on a clock that is not set: its hold ends at most tt_patience s
+ *                  later.
  *
  * When the timeout may fire (by the wheel's clock at the beginning of ->expire):
  *
  *   floor     Not before this time. The owner of a TT_SHOT or TT_BEAT lowers it before a schedule,
  *             and raises it afterwards if no callback of an earlier arming can be executing
  *             (@clean). TT_CROWD, TT_MIXED: the least of all deadlines. When the wall clock is set
- *             back, as many callbacks as the wheel has threads may still be early.
+ *             back, as many callbacks as the wheel has threads may still be early. A touch that is
+ *             over before the floor comes cannot be lost, and the owner raises the floor.
  *   shut      Not before it is armed again: the owner has cancelled it while no callback executed.
  *   In ->expire, if the state has EXPIRED and not ARMED, its tick has begun. At a fixed rate,
  *   firings and overruns are not more than the periods that have begun; at a fixed delay, a period
@@ -46,7 +56,11 @@
  *
  * After a call of the owner, if only the owner arms the timeout:
  *
- *   _sync     Nothing is executing, nothing is held, open is 0.
+ *   _sync     Nothing is executing, nothing is held, open is 0 (but for the holds that deletes of
+ *             other actors have been given, and not booked yet).
+ *   delete    true, or try_delete not negative: nothing is executing (a delete on a BH wheel: of
+ *             this arming), nothing is held. The owner may poison and initialise the timeout at
+ *             once.
  *   shutdown  For all kinds: nothing is executing or held; the next schedule is refused.
  *   wait      Not pending, unless it returns -ETIME.
  *   flush     A timeout that was scheduled for a tick that had begun is not pending.
@@ -154,11 +168,10 @@ static int tt_call(struct tt_item *item, enum tt_op op, u64 ns, u64 extra,
  */
 int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, unsigned int mode)
 {
-	bool bare = !item->ops->release;
 	u64 began = ktime_get_mono_fast_ns();
 	int ret;
 
-	if (!bare) {
+	if (item->counted) {
 		refcount_inc(&item->refs);
 		atomic_inc(&item->open);
 		atomic_inc(&item->wheel->holds);
@@ -169,7 +182,7 @@ int tt_arm(struct tt_item *item, enum tt_op op, u64 ns, u64 extra, unsigned int 
 
 	if (ret < 0 || ret & HWT_WAS_PENDING)
 		atomic_dec(&item->credit);
-	if (!bare && (ret < 0 || ret & HWT_WAS_HELD)) {
+	if (item->counted && (ret < 0 || ret & HWT_WAS_HELD)) {
 		atomic_dec(&item->wheel->holds);
 		atomic_dec(&item->open);
 		tt_item_put(item);
@@ -235,39 +248,128 @@ static void tt_use_notice(struct tt_item *item)
 	tt_use_credit(item, "handed back");
 }
 
+/* Book the end of a hold, and put its reference. */
+static void tt_close(struct tt_item *item)
+{
+	u64 now = ktime_get_mono_fast_ns();
+
+	if (now > item->due && now - item->due > tt_patience * KT_SECOND)
+		tt_fail(TT_LOST, item, "its hold ended %llu ms late",
+			div_u64(now - item->due, NSEC_PER_MSEC));
+	if (atomic_dec_return(&item->open) < 0) {
+		tt_fail(TT_HOLD, item, "its hold ended, and it was not held");
+		return;		/* there is no reference to put */
+	}
+	atomic_dec(&item->wheel->holds);
+	tt_item_put(item);
+}
+
+/* A timeout of a BH wheel whose holds have references, although it has no ->release. */
+static bool tt_is_lent(const struct tt_item *item)
+{
+	return item->counted && !item->ops->release;
+}
+
+/* Is this a context in which hwt_delete() may be called? */
+static bool tt_may_delete(void)
+{
+	return !in_nmi() && (!IS_ENABLED(CONFIG_PREEMPT_RT) || preemptible());
+}
+
+/*
+ * May the caller wait for callbacks of the timeout by a _sync? @self: the timeout in whose callback
+ * the caller is, or NULL: no two callbacks wait for each other. On PREEMPT_RT, a wait for a
+ * callback of a BH wheel takes a lock of the wheel, in the order of the wheels.
+ */
+bool tt_may_wait(const struct tt_item *item, bool may_sleep, const struct tt_item *self)
+{
+	if (self && self->id >= item->id)
+		return false;
+	if (!tt_is_bh(item->wheel))
+		return may_sleep;
+	if (self && IS_ENABLED(CONFIG_PREEMPT_RT) && tt_is_bh(self->wheel) &&
+	    self->wheel->id >= item->wheel->id)
+		return false;
+	/* Several holds may end, and the _sync gives back only one reference. */
+	return tt_may_delete() && !in_hardirq() && !tt_is_lent(item);
+}
+
 static int tt_end(struct tt_item *item, enum tt_op op)
 {
+	bool sync = op == TT_CANCEL_SYNC || op == TT_SHUTDOWN, bh = tt_is_bh(item->wheel);
+	bool delete = op == TT_DELETE || op == TT_TRY_DELETE, off, busy, hit, given;
 	struct hwt_timeout *timeout = tt_timeout(item);
 	u64 began = ktime_get_mono_fast_ns();
-	int ret;
+	unsigned long flags = 0;
+	int ret, ends;
 
-	if (op == TT_CANCEL_SYNC || op == TT_SHUTDOWN)
+	/* Sometimes with interrupts off, where that is allowed. */
+	off = !IS_ENABLED(CONFIG_PREEMPT_RT) && (bh || !sync) &&
+	      atomic_read(&item->events) % 4 == 0;
+	if (sync)
 		atomic_inc(&item->n[TT_N_SYNCS]);
 	atomic_inc(&item->notice);
+	atomic_inc(&item->deleting);
+	ends = atomic_read_acquire(&item->ends);
+	busy = hwt_running(timeout);
+	if (off)
+		local_irq_save(flags);
 	ret = op == TT_CANCEL ? hwt_cancel(timeout) :
 	      op == TT_TRY_CANCEL ? hwt_try_cancel(timeout) :
+	      op == TT_DELETE ? hwt_delete(timeout) :
+	      op == TT_TRY_DELETE ? hwt_try_delete(timeout) :
 	      op == TT_CANCEL_SYNC ? hwt_cancel_sync(timeout) : hwt_shutdown_sync(timeout);
-	if (ret > 0 && ret & HWT_WAS_PENDING) {
+	if (off)
+		local_irq_restore(flags);
+	busy = hwt_running(timeout) || busy;
+	/* Pairs with tt_enter(): if a callback is over by now, this CPU sees that it has begun. */
+	smp_rmb();
+	busy = (busy || ends != atomic_read(&item->ends)) && op == TT_DELETE && !bh;
+	hit = ret > 0 && (ret & HWT_WAS_PENDING);
+	given = hit && (delete || (sync && bh));
+	if (hit) {
 		atomic_inc(&item->n[TT_N_HITS]);
-		tt_use_credit(item, "cancelled");
-	} else {
-		tt_use_notice(item);
+		tt_use_credit(item, tt_op_name[op]);
+	} else if (busy) {
+		atomic_inc(&item->vague);
 	}
+	if (given || (!hit && !busy))
+		tt_use_notice(item);
 	tt_note(item, op, began, 0, ret);
 	if (op == TT_TRY_CANCEL ? ret & ~(HWT_WAS_PENDING | HWT_IS_RUNNING) :
-	    ret < 0 || ret > 1)
+	    (ret < 0 && (op != TT_TRY_DELETE || ret != -EBUSY)) || ret > 1)
 		tt_fail(TT_ANSWER, item, "%s says %d", tt_op_name[op], ret);
+	if (given && delete)
+		tt_count(TT_GIVEN);
+	if (given && item->counted)
+		tt_close(item);
+	/* Pairs with tt_cancel_sync(). */
+	atomic_dec_return_release(&item->deleting);
 	return ret;
 }
 
 bool tt_cancel(struct tt_item *item)
 {
-	return tt_end(item, TT_CANCEL);
+	return tt_is_lent(item) ? tt_delete(item, TT_DELETE) : tt_end(item, TT_CANCEL);
 }
 
 int tt_try_cancel(struct tt_item *item)
 {
-	return tt_end(item, TT_TRY_CANCEL);
+	return tt_is_lent(item) ? tt_delete(item, TT_TRY_DELETE) : tt_end(item, TT_TRY_CANCEL);
+}
+
+/* @op: TT_DELETE or TT_TRY_DELETE. Return 0 in a context where it is not allowed. */
+int tt_delete(struct tt_item *item, enum tt_op op)
+{
+	return tt_may_delete() ? tt_end(item, op) : 0;
+}
+
+void tt_touch(struct tt_item *item, u64 deadline)
+{
+	u64 began = ktime_get_mono_fast_ns();
+
+	hwt_touch(tt_timeout(item), deadline);
+	tt_note(item, TT_TOUCH, began, deadline, 0);
 }
 
 /* Check that a timeout that is not armed again is not in use. */
@@ -288,7 +390,7 @@ static void tt_check_still(struct tt_item *item, const char *after)
  */
 static void tt_level(struct tt_item *item)
 {
-	atomic_set(&item->ends, atomic_read(&item->n[TT_N_RELEASED]));
+	WRITE_ONCE(item->spare, atomic_read(&item->ends) - atomic_read(&item->n[TT_N_RELEASED]));
 	if (item->private)
 		atomic_set(&item->notice, 0);
 }
@@ -296,11 +398,13 @@ static void tt_level(struct tt_item *item)
 /* By a user of the item; by the owner if only the owner arms it. Process context. */
 int tt_cancel_sync(struct tt_item *item)
 {
-	int ret = tt_end(item, TT_CANCEL_SYNC);
+	int ret = tt_end(item, TT_CANCEL_SYNC), deleting;
 
 	if (ret >= 0 && tt_exact(item)) {
 		tt_check_still(item, "cancel_sync");
-		if (atomic_read(&item->open))
+		/* Pairs with tt_end(): a delete that is over has booked its end of a hold. */
+		deleting = atomic_read_acquire(&item->deleting);
+		if (atomic_read(&item->open) > deleting)
 			tt_fail(TT_SYNC, item, "cancel_sync has returned, and it is not released");
 		else
 			tt_level(item);
@@ -379,14 +483,21 @@ void tt_init(struct tt_item *item)
 	hwt_periodic_init(&item->periodic, item->wheel->wheel, item->ops);
 }
 
+/* The same. From now on, hwt must not access the timeout as it was. */
+void tt_renew(struct tt_item *item)
+{
+	memset(&item->periodic, TT_POISONED, sizeof(item->periodic));
+	tt_init(item);
+}
+
 static void tt_enter(struct tt_item *item, enum tt_op op)
 {
 	if (READ_ONCE(item->magic) != TT_MAGIC)
 		tt_fail(TT_POISON, NULL, "%s of a freed timeout: %p", tt_op_name[op], item);
 	if (atomic_inc_return(&item->inside) != 1)
 		tt_fail(TT_OVERLAP, item, "%s while another callback executes", tt_op_name[op]);
-	if (!in_task() || irqs_disabled())
-		tt_fail(TT_OVERLAP, item, "%s, and not in process context", tt_op_name[op]);
+	if (irqs_disabled() || in_hardirq() || !in_softirq() == tt_is_bh(item->wheel))
+		tt_fail(TT_OVERLAP, item, "%s in a wrong context", tt_op_name[op]);
 	if (!hwt_running(tt_timeout(item)))
 		tt_fail(TT_OVERLAP, item, "%s, and it is not running", tt_op_name[op]);
 	atomic_inc(&item->ends);
@@ -478,6 +589,11 @@ static void tt_expire(struct hwt_timeout *timeout)
 	tt_in_callback(item);
 	item->seen_end = hwt_wheel_now(hwt_timeout_wheel(timeout));
 	atomic_dec(&item->inside);
+	if (tt_is_bh(item->wheel))
+		tt_count(TT_BH);
+	/* The hold has ended before the call. This may free the timeout. */
+	if (tt_is_lent(item))
+		tt_close(item);
 }
 
 static void tt_cancelled(struct hwt_timeout *timeout)
@@ -506,6 +622,8 @@ void tt_handback(struct hwt_timeout *timeout, void *arg)
 		tt_fail(TT_ANSWER, item, "handed back, and it does not count as cancelled");
 	atomic_inc(arg);
 	atomic_dec(&item->inside);
+	if (tt_is_lent(item))
+		tt_close(item);
 }
 
 /*
@@ -529,8 +647,6 @@ static void tt_check_outside(struct tt_item *item, int released)
 static void tt_release(struct hwt_timeout *timeout)
 {
 	struct tt_item *item = tt_item_of(timeout);
-	struct tt_wheel *wheel = item->wheel;
-	u64 now = ktime_get_ns();
 	int released;
 
 	if (READ_ONCE(item->magic) != TT_MAGIC)
@@ -540,21 +656,13 @@ static void tt_release(struct hwt_timeout *timeout)
 	tt_note(item, TT_RELEASE, ktime_get_mono_fast_ns(), 0, released);
 	if (!in_task() || irqs_disabled())
 		tt_fail(TT_HOLD, item, "released, and not in process context");
-	if (now > item->due && now - item->due > tt_patience * KT_SECOND)
-		tt_fail(TT_LOST, item, "released %llu ms late",
-			div_u64(now - item->due, NSEC_PER_MSEC));
 	tt_check_outside(item, released);
-	if (item->ops->cancelled && released > atomic_read(&item->ends))
+	if (item->ops->cancelled && released + READ_ONCE(item->spare) > atomic_read(&item->ends))
 		tt_fail(TT_SILENT, item, "released without ->expire, ->cancelled or a hand-back");
 	if ((item->id + released) % 64 == 0)
 		usleep_range(10, 500);
-	if (atomic_dec_return(&item->open) < 0) {
-		tt_fail(TT_HOLD, item, "released, and it was not held");
-		return;		/* there is no reference to put */
-	}
-	atomic_dec(&wheel->holds);
 	atomic_dec(&item->releasing);
-	tt_item_put(item);
+	tt_close(item);
 }
 
 const struct hwt_timeout_ops tt_ops_full = {
@@ -570,11 +678,11 @@ const struct hwt_timeout_ops tt_ops_bare = { .expire = tt_expire };
 /* Close the ledger of a timeout without references. */
 void tt_audit(struct tt_item *item)
 {
-	int credit = atomic_read(&item->credit);
+	int credit = atomic_read(&item->credit), most = atomic_read(&item->vague);
 	bool open;
 
 	if (atomic_read(&item->open) || atomic_read(&item->inside) ||
-	    atomic_read(&item->releasing))
+	    atomic_read(&item->releasing) || atomic_read(&item->deleting))
 		tt_fail(TT_HOLD, item, "all references are gone, and it is in use");
 	/* Periodic firings use up no credit, and a _sync that cancels several times only one. */
 	open = item->kind == TT_MIXED ||
@@ -583,9 +691,9 @@ void tt_audit(struct tt_item *item)
 	 * A hand-back by a stop without a function uses up no credit if there is no ->cancelled, or
 	 * if a notice is left of a cancel that was followed by a schedule.
 	 */
-	if (READ_ONCE(item->wheel->muted) && (credit == 1 || !tt_exact(item)))
+	if (READ_ONCE(item->wheel->muted) && (credit == most + 1 || !tt_exact(item)))
 		open = true;
-	if (credit < 0 || (credit > 0 && !open))
+	if (credit < 0 || (credit > most && !open))
 		tt_fail(TT_LOST, item, "%d of its armings have not ended", credit);
 }
 
@@ -625,9 +733,10 @@ static void tt_dump(struct tt_item *item)
 	       READ_ONCE(item->wheel->muted) ? ", muted" : "");
 	for (n = 0; n < TT_TALLIES; n++)
 		pr_err("  %s %d\n", tally[n], atomic_read(&item->n[n]));
-	pr_err("  credit %d, open %d, notice %d, inside %d; floor %llu%s%s, users %u, refs %u\n",
+	pr_err("  credit %d, open %d, notice %d, vague %d, inside %d; floor %llu%s%s, users %u, refs %u\n",
 	       atomic_read(&item->credit), atomic_read(&item->open),
-	       atomic_read(&item->notice), atomic_read(&item->inside),
+	       atomic_read(&item->notice), atomic_read(&item->vague),
+	       atomic_read(&item->inside),
 	       READ_ONCE(item->floor), READ_ONCE(item->shut) ? ", shut" : "",
 	       READ_ONCE(item->clean) ? ", clean" : "", refcount_read(&item->users),
 	       refcount_read(&item->refs));
@@ -699,9 +808,11 @@ static bool tt_enough(void)
 		bool		needed;
 	} all[] = {
 		{ TT_AFTER, true }, { TT_CANCEL, true }, { TT_EXPIRE, true }, { TT_RELEASE, true },
-		{ TT_DESTROY, true }, { TT_IRQ, true },
+		{ TT_DESTROY, true }, { TT_IRQ, true }, { TT_SOFT, true }, { TT_BH, tt_wheels > 1 },
 		{ TT_PERIODIC, tt_expected(TT_MIX_ARM, 8) },
 		{ TT_CANCELLED, tt_expected(TT_MIX_CANCEL, 8) },
+		{ TT_GIVEN, tt_expected(TT_MIX_CANCEL, 8) },
+		{ TT_TOUCH, tt_expected(TT_MIX_ARM, 8) },
 		{ TT_CANCEL_SYNC, tt_expected(TT_MIX_SYNC, 2) },
 		{ TT_SHUTDOWN, tt_expected(TT_MIX_LIFE, 4) },
 		{ TT_WAIT, tt_expected(TT_MIX_WAIT, 8) },

@@ -58,10 +58,11 @@ MODULE_PARM_DESC(patience, "Seconds after which an event that has not occurred c
 const char * const tt_op_name[] = {
 	"schedule", "schedule_at", "schedule_slack", "schedule_at_slack", "schedule_earlier",
 	"schedule_earlier_at", "schedule_pending", "schedule_pending_at", "schedule_periodic",
-	"schedule_periodic_at", "cancel", "try_cancel", "cancel_sync", "shutdown_sync", "wait",
-	"flush", "query", "init", "stop", "destroy", "expire", "cancelled", "handed back",
-	"release", "steps", "wheels", "rounds asleep", "CPUs offline", "sets of the clock",
-	"interrupts", "kprobe handlers", "kprobe handlers aimed at a timeout", "NMIs",
+	"schedule_periodic_at", "cancel", "try_cancel", "delete", "try_delete", "cancel_sync",
+	"shutdown_sync", "touch", "wait", "flush", "query", "init", "stop", "destroy", "expire",
+	"cancelled", "handed back", "release", "steps", "wheels", "rounds asleep", "CPUs offline",
+	"sets of the clock", "interrupts", "softirqs", "kprobe handlers",
+	"kprobe handlers aimed at a timeout", "NMIs", "callbacks of BH wheels", "given back",
 };
 
 DEFINE_PER_CPU(unsigned long [TT_OPS], tt_ops);
@@ -122,14 +123,16 @@ static void tt_summary(const char *when, u64 began)
 
 	for (op = 0; op < TT_ARMS; op++)
 		arms += tt_sum(op);
-	pr_info("%s %llu s: %llu operations (%llu/s): %llu schedules, %llu cancels, %llu _sync, %llu flush and wait, %llu queries, %llu init; %llu fired, %llu cancelled, %llu handed back, %llu released; %llu interrupts, %llu NMI-like (%llu aimed), %llu NMIs, %llu rounds asleep; %llu wheels, %llu stopped; %llu CPUs offline, clock set %llu times; %s\n",
+	pr_info("%s %llu s: %llu operations (%llu/s): %llu schedules, %llu touches, %llu cancels, %llu deletes (%llu given back), %llu _sync, %llu flush and wait, %llu queries, %llu init; %llu fired (%llu on BH wheels), %llu cancelled, %llu handed back, %llu released; %llu interrupts, %llu softirqs, %llu NMI-like (%llu aimed), %llu NMIs, %llu rounds asleep; %llu wheels, %llu stopped; %llu CPUs offline, clock set %llu times; %s\n",
 		when, div_u64(ns, NSEC_PER_SEC), all,
 		div64_u64(all * 1000, max_t(u64, 1, div_u64(ns, NSEC_PER_MSEC))), arms,
-		tt_sum(TT_CANCEL) + tt_sum(TT_TRY_CANCEL),
+		tt_sum(TT_TOUCH), tt_sum(TT_CANCEL) + tt_sum(TT_TRY_CANCEL),
+		tt_sum(TT_DELETE) + tt_sum(TT_TRY_DELETE), tt_sum(TT_GIVEN),
 		tt_sum(TT_CANCEL_SYNC) + tt_sum(TT_SHUTDOWN), tt_sum(TT_FLUSH) + tt_sum(TT_WAIT),
-		tt_sum(TT_QUERY), tt_sum(TT_INIT), tt_sum(TT_EXPIRE), tt_sum(TT_CANCELLED),
-		tt_sum(TT_HANDED), tt_sum(TT_RELEASE), tt_sum(TT_IRQ), tt_sum(TT_NMI),
-		tt_sum(TT_AIMED), tt_sum(TT_INJECTED), tt_sum(TT_ROUND), tt_sum(TT_MADE),
+		tt_sum(TT_QUERY), tt_sum(TT_INIT), tt_sum(TT_EXPIRE), tt_sum(TT_BH),
+		tt_sum(TT_CANCELLED), tt_sum(TT_HANDED), tt_sum(TT_RELEASE), tt_sum(TT_IRQ),
+		tt_sum(TT_SOFT), tt_sum(TT_NMI), tt_sum(TT_AIMED), tt_sum(TT_INJECTED),
+		tt_sum(TT_ROUND), tt_sum(TT_MADE),
 		tt_sum(TT_STOP) + tt_sum(TT_DESTROY), tt_sum(TT_GONE), tt_sum(TT_SET),
 		tt_failed() ? "FAILED" : "no faults");
 }

@@ -75,7 +75,7 @@ static void tt_nmi_act(struct rnd_state *rnd, const struct pt_regs *regs)
 
 	if (!item)
 		return;
-	tt_act(item, rnd, false, 0);
+	tt_act(item, rnd, false, NULL);
 	tt_item_return(item);
 }
 
@@ -147,7 +147,7 @@ static struct {
 } tt_function[] = {
 	{ "hwt_schedule", true }, { "hwt_schedule_at", true }, { "hwt_schedule_flags", true },
 	{ "hwt_schedule_periodic_at", true },
-	{ "hwt_cancel", true }, { "hwt_try_cancel", true },
+	{ "hwt_cancel", true }, { "hwt_try_cancel", true }, { "hwt_delete", true },
 	{ "hwt_submit" }, { "hwt_cancel_claim" }, { "hwt_engine_kick" }, { "hwt_reclaim_soon" },
 	{ "hwt_sync" }, { "hwt_sync_try" }, { "hwt_collect" }, { "hwt_intake_pop" },
 	{ "hwt_collect_taken" }, { "hwt_finish" }, { "hwt_end_hold" },
@@ -157,6 +157,7 @@ static struct {
 	{ "hwt_engine_thread" }, { "hwt_worker_serve" }, { "hwt_buckets_insert" },
 	{ "hwt_buckets_remove" }, { "hwt_buckets_advance" }, { "hwt_hand_back" }, { "hwt_drain" },
 	{ "hwt_bh_fire" }, { "hwt_bh_claim_slow" }, { "hwt_bh_kick" }, { "hwt_delete_locked" },
+	{ "hwt_bh_run" }, { "hwt_bh_timer_lower" }, { "hwt_delete_collect" }, { "hwt_sync_bh" },
 };
 
 static unsigned int tt_missing;

@@ -25,13 +25,14 @@ static struct tt_thread *tt_thread;
 
 /*
  * Return true if no callback of an earlier arming can be executing. @word is the state before the
- * schedule, @ret the result of the schedule. Only the caller arms the timeout: a one-shot that did
- * not run then, and was still pending at the schedule, has not begun in between. A periodic timeout
- * may have.
+ * schedule, with HWT_F_RUNNING if hwt_running() was true then, @ret the result of the schedule.
+ * Only the caller arms the timeout: a one-shot that did not run then, and was still pending at the
+ * schedule, has not begun in between. A periodic timeout may have. On a BH wheel, the hold ends
+ * before the callback, so a new one tells nothing.
  */
 static bool tt_is_clean(const struct tt_item *item, u64 word, int ret)
 {
-	if (!ret || !(word & (HWT_F_RUNNING | HWT_F_PENDING)))
+	if ((!ret && !tt_is_bh(item->wheel)) || !(word & (HWT_F_RUNNING | HWT_F_PENDING)))
 		return true;
 	if (!(ret & HWT_WAS_PENDING) || item->kind != TT_SHOT)
 		return false;
@@ -51,7 +52,9 @@ static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 
 	/* A set of the wall clock moves the deadline of a delay, and those after a period. */
 	unknown = tt_realtime(item->wheel) && (!at || item->kind == TT_BEAT);
 	word = hwt_timeout_state(tt_timeout(item));
-	floor = word & HWT_F_HELD ? min(was, deadline) : deadline;
+	if (hwt_running(tt_timeout(item)))
+		word |= HWT_F_RUNNING;
+	floor = word & HWT_F_HELD ? min(item->base, deadline) : deadline;
 	WRITE_ONCE(item->shut, false);
 	WRITE_ONCE(item->floor, unknown ? 0 : floor);
 	if (item->kind == TT_BEAT) {
@@ -83,10 +86,28 @@ static int tt_own_arm_exact(struct tt_item *item, enum tt_op op, u64 delay, u64 
 	if (item->clean && known) {
 		floor = deadline;
 		if (tt_op_is_earlier(op) && (ret & HWT_WAS_PENDING))
-			floor = min(was, deadline);
+			floor = min(item->base, deadline);
 		WRITE_ONCE(item->floor, floor);
 	}
+	item->base = item->floor;
 	return ret;
+}
+
+/*
+ * Touch a TT_SHOT or TT_BEAT. A touch may be lost, but not if it is over before the deadline. A
+ * further touch takes its place, so first lower the floor.
+ */
+static void tt_own_touch(struct tt_item *item, struct rnd_state *rnd)
+{
+	struct hwt_wheel *wheel = item->wheel->wheel;
+	u64 deadline = tt_add(hwt_wheel_now(wheel), tt_random_delay(rnd, 0));
+
+	WRITE_ONCE(item->floor, item->base);
+	tt_touch(item, deadline);
+	/* The engine reads the time of the touch after its clock has come to the deadline. */
+	smp_mb();
+	if (item->clean && !tt_realtime(item->wheel) && hwt_wheel_now(wheel) < item->base)
+		WRITE_ONCE(item->floor, max(item->base, deadline));
 }
 
 /* The owner has found that the timeout is not pending, and that no callback is executing. */
@@ -94,6 +115,7 @@ static void tt_own_shut(struct tt_item *item)
 {
 	WRITE_ONCE(item->shut, true);
 	WRITE_ONCE(item->floor, U64_MAX);
+	item->base = U64_MAX;
 	WRITE_ONCE(item->clean, true);
 }
 
@@ -131,12 +153,19 @@ static void tt_own_drop(struct tt_thread *thread, unsigned int n)
 	tt_item_publish(tt_slot(thread, n), NULL);
 	/* A timeout that ends soon, by itself or with its wheel, may be left pending. */
 	leave = READ_ONCE(item->wheel->leaving) || hwt_remaining(tt_timeout(item)) < KT_SECOND;
-	switch (tt_pick(&thread->rnd, leave ? 4 : 2)) {
+	switch (tt_pick(&thread->rnd, leave ? 6 : 3)) {
 	case 0:
 		tt_shutdown_sync(item);
 		break;
 	case 1:
 		tt_cancel(item);
+		break;
+	case 2:
+		/* No other context uses a private one, so its memory is the owner's. */
+		if (tt_delete(item, TT_TRY_DELETE) >= 0 && item->private)
+			item->idle = true;
+		else
+			tt_cancel(item);
 		break;
 	default:
 		/* A periodic timeout would not end. */
@@ -167,9 +196,18 @@ static void tt_own_arm(struct tt_thread *thread, struct tt_item *item)
 	};
 	struct rnd_state *rnd = &thread->rnd;
 	u64 delay, rest, period = KT_MS / 4 + (tt_random(rnd) >> (6 + tt_pick(rnd, 6)));
-	unsigned int mode = tt_pick(rnd, 2) ? HWT_MODE_FIXED_RATE : HWT_MODE_FIXED_DELAY;
+	unsigned int mode = tt_is_bh(item->wheel) || tt_pick(rnd, 2) ? HWT_MODE_FIXED_RATE :
+								       HWT_MODE_FIXED_DELAY;
 	enum tt_op op;
 
+	if (tt_exact(item) && tt_one_in(rnd, 6)) {
+		tt_own_touch(item, rnd);
+		return;
+	}
+	/* Use the memory again, while the callback that has ended the hold may still return. */
+	if (item->private && tt_exact(item) && item->counted && !atomic_read(&item->open) &&
+	    tt_one_in(rnd, 2))
+		tt_renew(item);
 	switch (item->kind) {
 	case TT_BEAT:
 		op = TT_PERIODIC + tt_pick(rnd, 2);
@@ -186,7 +224,7 @@ static void tt_own_arm(struct tt_thread *thread, struct tt_item *item)
 		}
 		fallthrough;
 	case TT_CROWD:
-		tt_act(item, rnd, true, 0);
+		tt_act(item, rnd, true, NULL);
 		break;
 	default:
 		op = shots[tt_pick(rnd, ARRAY_SIZE(shots))];
@@ -196,17 +234,35 @@ static void tt_own_arm(struct tt_thread *thread, struct tt_item *item)
 
 static void tt_own_cancel(struct tt_thread *thread, struct tt_item *item)
 {
-	if (tt_one_in(&thread->rnd, 2))
-		tt_cancel(item);
+	enum tt_op op = TT_CANCEL + tt_pick(&thread->rnd, 4);
+	int ret = op == TT_CANCEL ? tt_cancel(item) :
+		  op == TT_TRY_CANCEL ? tt_try_cancel(item) : tt_delete(item, op);
 	/* It was pending, and no callback was executing. */
-	else if (tt_try_cancel(item) == HWT_WAS_PENDING && tt_exact(item))
-		tt_own_shut(item);
+	bool shut = op != TT_CANCEL && ret == HWT_WAS_PENDING;
+
+	/* On a BH wheel, a callback of an earlier arming may be executing. */
+	if (op == TT_DELETE && tt_is_bh(item->wheel))
+		shut = shut && item->kind == TT_SHOT && item->clean;
+	/* It was not pending, and no release is owed. */
+	if (op == TT_TRY_DELETE && ret == 0 && !item->ops->release)
+		shut = true;
+	if (!shut || !tt_exact(item))
+		return;
+	tt_own_shut(item);
+	if (op < TT_DELETE)
+		return;
+	if (atomic_read(&item->inside) || hwt_held(tt_timeout(item)))
+		tt_fail(TT_SYNC, item, "%s says %d, and it is in use", tt_op_name[op], ret);
+	if (item->private && !atomic_read(&item->open))
+		tt_renew(item);
 }
 
 static void tt_own_sync(struct tt_thread *thread, struct tt_item *item)
 {
 	int ret;
 
+	if (!tt_exact(item) && !tt_may_wait(item, true, NULL))
+		return;
 	/* Use the memory again at once. */
 	if (item->private && tt_exact(item) && tt_one_in(&thread->rnd, 4)) {
 		tt_shutdown_sync(item);
@@ -242,6 +298,7 @@ static void tt_own_wait(struct tt_thread *thread, struct tt_item *item)
 		return;
 	/* A callback of an earlier arming may be executing, and checks these. */
 	WRITE_ONCE(item->floor, 0);
+	item->base = 0;
 	WRITE_ONCE(item->shut, false);
 	WRITE_ONCE(item->clean, false);
 	if (tt_arm(item, TT_AT, 0, 0, HWT_MODE_FIXED_RATE) < 0)
@@ -258,7 +315,10 @@ static void tt_strange(struct tt_thread *thread)
 	tt_act_any(&thread->rnd, true);
 }
 
-/* Schedule a TT_ONCE. No other call is made for it, so only hwt can cause a late release. */
+/*
+ * Schedule a TT_ONCE. No other call is made for it but touches: one before, which must have no
+ * effect, and one after. So only hwt can cause a late release.
+ */
 static void tt_once(struct tt_thread *thread)
 {
 	static const enum tt_op ops[] = { TT_AFTER, TT_AT, TT_AFTER_SLACK, TT_AT_SLACK };
@@ -266,21 +326,29 @@ static void tt_once(struct tt_thread *thread)
 	struct tt_wheel *wheel = tt_wheel_get(rnd);
 	enum tt_op op = ops[tt_pick(rnd, ARRAY_SIZE(ops))];
 	struct tt_item *item;
-	u64 delay, slack, deadline;
+	u64 delay, slack, deadline, touched;
 	bool at = tt_op_is_at(op);
 
 	if (!wheel)
 		return;
-	item = tt_items_plenty() ? NULL : tt_item_new(wheel, TT_ONCE, false, rnd);
+	item = tt_items_plenty() || !wheel->counted ? NULL :
+	       tt_item_new(wheel, TT_ONCE, false, rnd);
 	if (item) {
 		/* Due soon, because it is never cancelled. */
 		delay = tt_one_in(rnd, 4) ? 0 : tt_random(rnd) >> 6;
 		deadline = tt_add(tt_op_now(op, wheel), delay);
 		item->floor = tt_realtime(wheel) && !at ? 0 : deadline;
 		slack = tt_random(rnd) >> 8;
+		touched = tt_random(rnd) >> 6;
 		if (!tt_realtime(wheel) || !tt_clock_ms)
-			item->due = ktime_get_ns() + delay + slack;
+			item->due = ktime_get_ns() + max(delay + slack, touched);
+		touched += hwt_wheel_now(wheel->wheel);
+		hwt_touch(tt_timeout(item), U64_MAX);
+		refcount_inc(&item->refs);
 		tt_arm_once(item, op, at ? deadline : delay, slack);
+		if (tt_one_in(rnd, 2))
+			tt_touch(item, touched);
+		tt_item_put(item);
 	}
 	tt_wheel_put(wheel);
 }

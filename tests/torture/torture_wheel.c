@@ -31,6 +31,8 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#define TT_STAYING	2U	/* wheels that are not replaced */
+
 static struct tt_wheel __rcu **tt_place;
 static struct task_struct *tt_keeper;
 static unsigned int tt_generation;
@@ -69,7 +71,7 @@ static void tt_wheel_shape(struct tt_wheel *wheel, struct rnd_state *rnd)
 		KT_MS, KT_MS, 1234567, 2 * KT_MS, 4 * KT_MS, 10 * KT_MS, 99999999,
 	};
 	struct hwt_wheel_params *params = &wheel->params;
-	unsigned int cpu;
+	unsigned int made = tt_sum(TT_MADE), cpu;
 
 	params->name = "torture";
 	params->tick_ns = tick[tt_pick(rnd, ARRAY_SIZE(tick))];
@@ -88,11 +90,11 @@ static void tt_wheel_shape(struct tt_wheel *wheel, struct rnd_state *rnd)
 	cpu = tt_pick(rnd, nr_cpu_ids);
 	if (tt_one_in(rnd, 4) && cpu_possible(cpu))
 		params->cpus = cpumask_of(cpu);
-	if (tt_sum(TT_MADE))
+	if (made >= TT_STAYING)
 		return;
 	/*
-	 * The first wheel stays until the end, to find late timeouts: its clock is never set, and a
-	 * timeout on the wrong level of its default shape is late by minutes.
+	 * The first wheels stay until the end, to find late timeouts: their clock is never set, and
+	 * a timeout on the wrong level of their default shape is late by minutes.
 	 */
 	params->tick_ns = 0;
 	params->levels = 0;
@@ -100,6 +102,25 @@ static void tt_wheel_shape(struct tt_wheel *wheel, struct rnd_state *rnd)
 	params->clock = tt_pick(rnd, 2);
 	params->clock_set = NULL;
 	params->max_pending = 0;
+}
+
+/* Turn a third of the wheels into BH wheels, the second wheel always and the first one never. */
+static void tt_wheel_turn_bh(struct tt_wheel *wheel, struct rnd_state *rnd)
+{
+	struct hwt_wheel_params *params = &wheel->params;
+	unsigned int made = tt_sum(TT_MADE);
+
+	wheel->counted = true;
+	if (made != 1 && (!made || !tt_one_in(rnd, 3)))
+		return;
+	wheel->counted = made == 1 || tt_one_in(rnd, 2);
+	params->flags = HWT_BH | (params->flags & HWT_COARSE_CLOCK);
+	if (tt_one_in(rnd, 2))
+		params->tick_ns = TICK_NSEC;
+	params->workers = 0;
+	params->priority = HWT_PRIO_NORMAL;
+	params->cpus = NULL;
+	params->clock_set = NULL;
 }
 
 static struct tt_wheel *tt_wheel_make(struct rnd_state *rnd)
@@ -110,6 +131,7 @@ static struct tt_wheel *tt_wheel_make(struct rnd_state *rnd)
 	if (!wheel)
 		return NULL;
 	tt_wheel_shape(wheel, rnd);
+	tt_wheel_turn_bh(wheel, rnd);
 	begun = tt_wall_begin();
 	wheel->offset = ktime_to_ns(ktime_mono_to_real(0));
 	wheel->wheel = hwt_wheel_create(&wheel->params);
@@ -244,8 +266,10 @@ static void tt_wheel_end(struct tt_wheel *wheel, struct rnd_state *rnd)
 {
 	/* Even a short run needs a call of tt_handback(). */
 	bool must = !tt_ending() && !tt_sum(TT_HANDED);
-	bool at_once = tt_one_in(rnd, 2) || must, direct = !at_once && tt_one_in(rnd, 3);
-	bool mute = (direct || tt_one_in(rnd, 2)) && !must;
+	/* Without a function, the references of holds on a BH wheel would be lost. */
+	bool lent = tt_is_bh(wheel) && wheel->counted;
+	bool at_once = tt_one_in(rnd, 2) || must, direct = !at_once && !lent && tt_one_in(rnd, 3);
+	bool mute = (direct || tt_one_in(rnd, 2)) && !must && !lent;
 	atomic_t handed = ATOMIC_INIT(0);
 	long taken = 0;
 	int ret;
@@ -292,6 +316,7 @@ static void tt_wheel_replace(unsigned int place, struct tt_wheel *wheel, struct 
 
 static int tt_keeper_main(void *arg)
 {
+	unsigned int stay = min(tt_wheels - 1, TT_STAYING);
 	struct tt_wheel *wheel;
 	struct rnd_state rnd;
 
@@ -302,8 +327,7 @@ static int tt_keeper_main(void *arg)
 			continue;
 		wheel = tt_wheel_make(&rnd);
 		if (wheel)
-			tt_wheel_replace(tt_wheels > 1 ? 1 + tt_pick(&rnd, tt_wheels - 1) : 0,
-					 wheel, &rnd);
+			tt_wheel_replace(stay + tt_pick(&rnd, tt_wheels - stay), wheel, &rnd);
 	}
 	return 0;
 }

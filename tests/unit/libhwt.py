@@ -6,6 +6,7 @@ tests/user/lib_*.c test the functions of the library, in guests. --quick leaves 
 need clang, C++, pkg-config or man.
 """
 import argparse
+import errno
 import os
 import re
 import shutil
@@ -121,13 +122,6 @@ def exported():
     return [name for kind, name in names("-D", "--defined-only", SHARED) if kind == "T"]
 
 
-def described():
-    """Return the functions in the NAME sections of the manual."""
-    for page in sorted((host.TOP / "man").glob("libhwt*.3")):
-        section = re.search(r"^\.SH NAME(.*?)^\.SH LIBRARY", read(page), re.M | re.S)
-        yield from re.findall(r"libhwt_[a-z_]+", section[1] if section else "")
-
-
 def version_script():
     """The shared library exports the functions of the version script, with their version."""
     listed = re.findall(r"^\t(libhwt_[a-z_]*);$", read("lib/libhwt.map"), re.M)
@@ -202,64 +196,50 @@ def pages():
         expect(f"{name}(" in man("-M", PREFIX / "share/man", "3", name), name)
 
 
-def prototypes(text):
-    """Return the prototypes in a text, regardless of line breaks."""
-    return re.findall(r"(?:int |void |uint64_t |size_t |struct hwt_op \*|struct libhwt_timers \*)libhwt_[a-z_]+\([^;]*\);", re.sub(r"\s+", " ", text))
-
-
-def synopses():
-    """The manual's prototypes are those of the header."""
-    manual = "".join(re.search(r"^SYNOPSIS(.*?)^DESCRIPTION", man("-l", page), re.M | re.S)[1]
-                     for page in sorted((host.TOP / "man").glob("libhwt_*.3")))
-    headers = re.sub(r"^static inline (.*?\))\n{.*?^}", r"\1;", declarations(), flags=re.M | re.S)
-    found = prototypes("".join(re.findall(r"^[a-z][^;]*\([^;]*;$", headers, re.M)))
-    same((text for text in found if not any(f"{name}(" in text for name in PARTS)), prototypes(manual))
-
-
-def example():
-    """libhwt(3) shows samples/libhwt_first.c."""
-    shown = re.search(r"^\.SH EXAMPLES(.*?)^\.EE", read("man/libhwt.3"), re.M | re.S)[1]
-    shown = "".join(line + "\n" for line in shown.split("\n")[1:-1] if not line.startswith("."))
-    source = read("samples/libhwt_first.c")
-    expect(shown.replace(r"\en", r"\n").replace(r"\-", "-") == source[source.index("#include"):], shown)
-
-
-def closed(connection):
-    """Wait until the server has closed a connection; return what it sent."""
-    return b"".join(iter(lambda: connection.recv(100), b""))
-
-
-def server():
-    """samples/libhwt_timers.c closes the silent and the slow, and no other connection."""
-    program = OUT / "server"
-    run("cc", "-O2", *WARN, *INCLUDE, "-o", program, "samples/libhwt_timers.c", OUT / "build/libhwt.a")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    child = host.start([program, "4000", "700", str(port)])
+def sessions(name, *libraries):
+    """A sample calls back what is due: the late request, and each session after its last packet."""
+    program = OUT / f"libhwt_{name}"
+    run("cc", "-O2", *WARN, *INCLUDE, "-o", program, f"samples/libhwt_{name}.c", OUT / "build/libhwt.a", *libraries)
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    child = host.start([program], stdin=its, stdout=subprocess.PIPE, text=True)
+    its.close()
     try:
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            try:
-                silent, slow, alive = (socket.create_connection(("127.0.0.1", port), 20) for _ in range(3))
-                break
-            except ConnectionRefusedError:
-                time.sleep(0.05)
-        slow.send(b"half a line")
-        end = time.monotonic() + 5
-        while time.monotonic() < end:
-            alive.send(b"line\n")
-            expect(alive.recv(100), "closed although heard of")
-            time.sleep(0.1)
-        expect(closed(slow) == b"half a line" and not closed(silent), "a wrong answer")
+        for packet in (b"a?", b"a!", b"b!", b"c?"):
+            ours.send(packet)
+        time.sleep(2)
+        begin = time.monotonic()
+        ours.send(b"a!")
+        said = [child.stdout.readline() for _ in range(4)]
+        expect(said == ["c is late\n", "b is idle\n", "c is idle\n", "a is idle\n"], said)
+        expect(time.monotonic() - begin >= 3, "early")
+        ours.close()
+        expect(child.wait(timeout=60) == 0, "exit code", child.returncode)
     finally:
         child.kill()
+        child.stdout.close()
         host.finished(child)
+
+
+def devices():
+    """Without a device, LIBHWT_DEVICE fails, also in the two files to copy, and LIBHWT_ANY does not."""
+    source = OUT / "devices.c"
+    source.write_text('#include <errno.h>\n#include HEADER\nint main(void)\n{\n'
+                      '\tstruct libhwt_timers_options device = { sizeof(device), LIBHWT_DEVICE, 0, 0 };\n'
+                      '\tstruct libhwt_timers_options any = { sizeof(any), LIBHWT_ANY, 0, 0 };\n'
+                      '\tint error = libhwt_timers_new(&device) ? 0 : errno;\n'
+                      '\tstruct libhwt_timers *timers = libhwt_timers_new(&any);\n\n'
+                      '\treturn timers && !libhwt_timers_context(timers) ? error : 99;\n}\n')
+    run("lib/vendor.sh", OUT / "vendor")
+    for header, files, error in (("libhwt_timers.h", ["-Ilib", OUT / "build/libhwt.a"], errno.ENOENT),
+                                 ("hwt_timers.h", [f"-I{OUT}/vendor", OUT / "vendor/hwt_timers.c"], errno.ENOTSUP)):
+        run("cc", *WARN, f'-DHEADER="{header}"', "-o", OUT / "devices", source, *files)
+        if not Path("/dev/hwt").exists() or error == errno.ENOTSUP:
+            run(OUT / "devices", code=error)
 
 
 def python():
     """The Python package loads the library, and passes the tests that need no device."""
-    run(sys.executable, "tests/user/python_test.py", "Bare",
+    run(sys.executable, "tests/user/python_test.py", "Bare", "Timers", "Loop", "Samples",
         env={"LD_LIBRARY_PATH": str(LIB), "PYTHONPATH": "python", "PYTHONDONTWRITEBYTECODE": "1"})
 
 
@@ -280,12 +260,12 @@ def points(quick):
            ("it exports the functions of the version script, with a version", version_script),
            ("... which are those that the header declares",
             lambda: same(declared(), (name.split("@")[0] for name in exported()))),
-           ("... which are those that the manual describes", lambda: same(declared() - PARTS | inline(), described())),
            ("its soname, and the libraries that it needs", soname),
            ("names in the static library", static_names),
            ("the package for Python", python),
-           ("the server with two timers for each connection", server),
-           ("the example in the manual is samples/libhwt_first.c", example)]
+           ("timers without a device", devices),
+           *((f"sessions with two timers each, on {name}", sessions, name, *libraries)
+             for name, *libraries in (("epoll",), ("uv", "-luv"), ("ev", "-lev")))]
     if not quick:
         yield [*((f"the header compiles as {std}", header, "g++", "cc", std)
                  for std in ("c++98", "c++11", "c++20")),
@@ -293,8 +273,7 @@ def points(quick):
                ("pkg-config", pkg_config),
                ("a program built with pkg-config", program_shared),
                ("the same, static", program, "static", "", "-static"),
-               ("a page for each function", pages),
-               ("prototypes in the manual are those of the header", synopses)]
+               ("a page for each function", pages)]
 
 
 def threads(name):

@@ -30,7 +30,6 @@ static struct {
 	struct hwt_op		*ops;
 	struct hwt_event	*ring;
 	uint32_t		op_mask, event_mask, op_head, event_tail, flags;
-	bool			stopped;
 } device = { .submit = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static uint32_t unread(void)
@@ -40,8 +39,7 @@ static uint32_t unread(void)
 
 static void tell(void)
 {
-	uint32_t flags = device.first != device.last ? HWT_RINGS_MORE :
-			 device.stopped ? HWT_RINGS_END : 0;
+	uint32_t flags = device.first != device.last ? HWT_RINGS_MORE : 0;
 
 	if (flags == device.flags)
 		return;
@@ -107,7 +105,7 @@ static int enter(struct hwt_enter_args *enter)
 	fill();
 	enter->events = unread();
 	wait = enter->wait && !enter->events;
-	enter->result = !wait ? 0 : device.stopped ? -ESHUTDOWN : -ETIME;
+	enter->result = wait ? -ETIME : 0;
 	pthread_mutex_unlock(&device.lock);
 	/* A short wait, whatever the requested time. */
 	if (enter->result == -ETIME)
@@ -129,15 +127,6 @@ static int rings(struct hwt_rings_args *args)
 	return 0;
 }
 
-static int stop(void)
-{
-	pthread_mutex_lock(&device.lock);
-	device.stopped = true;
-	tell();
-	pthread_mutex_unlock(&device.lock);
-	return 0;
-}
-
 static int ioctl_run(unsigned long request, void *args)
 {
 	struct hwt_info_args *info = args;
@@ -150,8 +139,6 @@ static int ioctl_run(unsigned long request, void *args)
 		return rings(args);
 	case HWT_IOC_ENTER:
 		return enter(args);
-	case HWT_IOC_STOP:
-		return stop();
 	default:
 		return -ENOTTY;
 	}
@@ -180,6 +167,7 @@ static struct libhwt *hwt;
 static struct libhwt_queue *queue;
 static unsigned char results_seen[TOTAL], events_seen[TOTAL];
 static unsigned int results, wrong;
+static bool produced;
 
 static void complain(const char *what, long value)
 {
@@ -210,18 +198,20 @@ static void take_results(void)
 
 static void *produce(void *arg)
 {
+	struct hwt_op op = { .opcode = HWT_OP_SCHEDULE };
 	uintptr_t self = (uintptr_t)arg;
 	unsigned int i;
 	int ret;
 
 	for (i = 0; i < EACH; i++) {
-		while ((ret = libhwt_queue_after(queue, 0, self * EACH + i)) == -EAGAIN) {
+		op.user_data = self * EACH + i;
+		while ((ret = libhwt_queue_add(queue, &op, 1)) == -EAGAIN) {
 			ret = libhwt_queue_submit(queue);
 			if (ret)
 				complain("submit", ret);
 			take_results();
 		}
-		if (ret)
+		if (ret != 1)
 			complain("add", ret);
 	}
 	while (__atomic_load_n(&results, __ATOMIC_RELAXED) < TOTAL) {
@@ -232,23 +222,24 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* Read events until -ESHUTDOWN. */
+/* Read events until none is left after the end of all producers. */
 static void *consume(void *arg)
 {
-	bool submits = (uintptr_t)arg % 2;
+	bool submits = (uintptr_t)arg % 2, last;
 	struct hwt_event events[3];
 	int i, ret;
 
-	for (;;) {
-		ret = submits ? libhwt_queue_next(queue, events, 3, HWT_NEVER) :
-				libhwt_next(hwt, events, 3, HWT_NEVER);
-		if (ret == -ESHUTDOWN)
-			return NULL;
+	do {
+		last = __atomic_load_n(&produced, __ATOMIC_RELAXED);
+		if (submits)
+			libhwt_queue_submit(queue);
+		ret = libhwt_next(hwt, events, 3, HWT_NEVER);
 		if (ret < 0)
 			complain("next", ret);
 		for (i = 0; i < ret; i++)
 			once("an event", events_seen, events[i].user_data);
-	}
+	} while (ret > 0 || !last);
+	return NULL;
 }
 
 int main(void)
@@ -270,8 +261,8 @@ int main(void)
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* All operations have results, so all events come before the end of the stop. */
-	libhwt_stop(hwt, NULL);
+	/* All operations have results, so no event will come any more. */
+	__atomic_store_n(&produced, true, __ATOMIC_RELAXED);
 	for (; i < 2 * THREADS; i++)
 		pthread_join(threads[i], NULL);
 	libhwt_close(hwt);

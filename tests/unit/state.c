@@ -37,7 +37,7 @@ do {									\
 		       change.action, #what);				\
 } while (0)
 
-#define GAINS(bit)	((change.state & ~old & (bit)) == (bit))
+#define GAINS(bit)	(!((old | ~change.state) & (bit)))
 #define SAME(bits)	(((change.state ^ old) & (bits)) == 0)
 #define TICK_SAME	(hwt_state_tick(change.state) == hwt_state_tick(old))
 

@@ -6,6 +6,7 @@
  * The model knows the deadline of each timer, and the number of the call that set it. At each
  * callback it must be the timer's turn: of all timers that are due by the clock and were set before
  * the run, it has the earliest deadline, and was set first of those. After a run none is left.
+ * Half of the random sets are on a device, which is simulated here, and refuses some timers.
  *
  * Compiled with FUZZ, the operations come from libFuzzer.
  */
@@ -19,6 +20,7 @@
 
 #include "hwt_timers.h"
 #include "tap.h"
+#include "timers_device.h"
 
 #define ITEMS		60
 #define MS		UINT64_C(1000000)
@@ -45,7 +47,7 @@ static struct {
 	size_t			left;
 	uint64_t		seed, now, order, limit, mask, callbacks;
 	unsigned int		max_run, called;
-	bool			in_run, failed;
+	bool			in_run, failed, device;
 	struct libhwt_timers	*timers;
 	struct item		*item[ITEMS];
 	struct model		model[ITEMS];
@@ -86,6 +88,101 @@ static void require(bool condition, const char *what, int line)
 
 #define REQUIRE(condition)	require(condition, #condition, __LINE__)
 
+/* -- A device ------------------------------------------------------------------- */
+
+#define REFUSED		(-ENOSPC)
+
+/* Timeouts of the device; the key 0 is that of a free one. An event comes when it is taken. */
+static struct hwtlib_due timeouts[ITEMS];
+static uint64_t device_late;
+static bool device_refuses, device_refused;
+static bool device_interrupted;
+static int device_fd = STDIN_FILENO;
+
+static struct hwtlib_due *timeout_of(uint64_t key)
+{
+	unsigned int i;
+
+	for (i = 0; i < ITEMS; i++)
+		if (timeouts[i].key == key)
+			return &timeouts[i];
+	return NULL;
+}
+
+static int fake_arm(struct libhwt *context, uint64_t key, uint64_t deadline)
+{
+	struct hwtlib_due *timeout = timeout_of(key);
+
+	REQUIRE(context && key);
+	if (device_refuses && !pick(4)) {
+		device_refused = true;
+		return REFUSED;
+	}
+	if (!timeout)
+		timeout = timeout_of(0);
+	REQUIRE(timeout);
+	*timeout = (struct hwtlib_due) { key, deadline };
+	return 0;
+}
+
+static int fake_cancel(struct libhwt *context, uint64_t key)
+{
+	struct hwtlib_due *timeout = timeout_of(key);
+
+	REQUIRE(context);
+	if (!timeout)
+		return -ENOENT;
+	timeout->key = 0;
+	return 0;
+}
+
+static int fake_get(struct libhwt *context, uint64_t key, uint64_t *deadline)
+{
+	struct hwtlib_due *timeout = timeout_of(key);
+
+	REQUIRE(context);
+	if (timeout)
+		*deadline = timeout->deadline + device_late > run.now ? timeout->deadline : 0;
+	return timeout ? 0 : -ENOENT;
+}
+
+static int fake_take(struct libhwt *context, struct hwtlib_due *due, unsigned int max)
+{
+	unsigned int i, n = 0;
+
+	REQUIRE(context);
+	if (device_interrupted)
+		return -EINTR;
+	for (i = 0; i < ITEMS && n < max; i++) {
+		if (!timeouts[i].key || timeouts[i].deadline + device_late > run.now)
+			continue;
+		due[n++] = timeouts[i];
+		timeouts[i].key = 0;
+	}
+	return n;
+}
+
+static int fake_fd(const struct libhwt *context)
+{
+	(void)context;
+	return device_fd;
+}
+
+static void fake_close(struct libhwt *context)
+{
+	REQUIRE(context);
+}
+
+int hwtlib_device_open(struct hwtlib_device *device, clockid_t clock)
+{
+	(void)clock;
+	*device = (struct hwtlib_device) {
+		(struct libhwt *)timeouts, MS, fake_arm, fake_cancel, fake_get, fake_take, fake_fd,
+		fake_close
+	};
+	return 0;
+}
+
 /* Return the time at which a timer of a deadline may fire. */
 static uint64_t rounded(uint64_t deadline)
 {
@@ -125,6 +222,7 @@ static void item_renew(unsigned int i)
 
 	if (item) {
 		libhwt_timer_stop(run.timers, &item->periodic.timer);
+		REQUIRE(!timeout_of((uintptr_t)&item->periodic.timer));
 		free(item);
 	}
 	run.model[i].pending = false;
@@ -240,15 +338,21 @@ static void expire(struct libhwt_timer *timer)
 
 static void check_next(void)
 {
-	uint64_t next = libhwt_timers_next(run.timers);
+	uint64_t next = libhwt_timers_next(run.timers), late = 0;
 	unsigned int i, pending = 0;
+
+	if (run.device)
+		late = run.mask + 3 * LIBHWT_TICK;
 
 	for (i = 0; i < ITEMS; i++) {
 		if (!run.model[i].pending)
 			continue;
 		pending++;
-		REQUIRE(next <= rounded(run.model[i].deadline) || next <= run.now);
+		REQUIRE(next <= rounded(run.model[i].deadline) + late || next <= run.now);
 	}
+	if (next != LIBHWT_NEVER)
+		next = next > run.now ? next - run.now : 0;
+	REQUIRE(libhwt_timers_wait_ns(run.timers) == next);
 	REQUIRE(libhwt_timers_count(run.timers) >= pending);
 	REQUIRE(pending || libhwt_timers_count(run.timers) || next == LIBHWT_NEVER);
 }
@@ -289,6 +393,7 @@ static void move(const struct libhwt_timers_options *options)
 	if (!to)
 		abort();
 	libhwt_timers_run_at(to, run.now);
+	device_refused = false;
 	libhwt_timers_move_all(run.timers, to);
 	REQUIRE(libhwt_timers_count(run.timers) == 0);
 	libhwt_timers_free(run.timers);
@@ -303,6 +408,12 @@ static void drive(uint64_t operations)
 
 	options.granularity_ns = pick(4) ? 0 : UINT64_C(1) << pick(34);
 	options.max_run = pick(4) ? 0 : 1 + pick(20);
+	run.device = pick(2);
+	options.flags = run.device ? LIBHWT_ANY : 0;
+	device_refuses = pick(2);
+	device_refused = false;
+	device_late = 0;
+	memset(timeouts, 0, sizeof(timeouts));
 	for (run.mask = LIBHWT_TICK; run.mask < options.granularity_ns; run.mask <<= 1)
 		;
 	run.mask--;
@@ -324,8 +435,14 @@ static void drive(uint64_t operations)
 			move(&options);
 		check_next();
 	}
-	if (pick(2))
+	if (pick(2)) {
 		libhwt_timers_stop_all(run.timers);
+		for (i = 0; i < ITEMS; i++)
+			REQUIRE(!timeouts[i].key);
+	}
+	REQUIRE(!libhwt_timers_context(run.timers) == !run.device);
+	REQUIRE(libhwt_timers_error(run.timers) == (device_refused ? REFUSED : 0));
+	REQUIRE(!libhwt_timers_error(run.timers));
 	libhwt_timers_free(run.timers);
 	for (i = 0; i < ITEMS; i++) {
 		free(run.item[i]);
@@ -362,194 +479,36 @@ static void random_operations(void)
 	CHECK(!run.failed && run.callbacks > operations / 100);
 }
 
-/* -- What users of libev's and libuv's timers rely on ---------------------------- */
+/* -- What the model does not have ------------------------------------------------ */
 
 static struct libhwt_timers *set;
 static struct libhwt_timer timer[8];
-static int calls[8], order[64], called;
-static void (*on_call)(int i);
+static int calls[8];
 
 static void note(struct libhwt_timer *which)
 {
-	int i = which - timer;
-
-	calls[i]++;
-	if (called < 64)
-		order[called] = i;
-	called++;
-	if (on_call)
-		on_call(i);
+	calls[which - timer]++;
 }
 
 static void begin(const struct libhwt_timers_options *options)
 {
 	int i;
 
+	device_refuses = false;
+	device_late = 0;
+	memset(timeouts, 0, sizeof(timeouts));
+	run.now = START;
 	set = libhwt_timers_new(options);
 	CHECK(set);
 	CHECK(libhwt_timers_run_at(set, START) == 0);
 	for (i = 0; i < 8; i++)
 		libhwt_timer_init(&timer[i], note);
 	memset(calls, 0, sizeof(calls));
-	called = 0;
-	on_call = NULL;
 }
 
 static void end(void)
 {
 	libhwt_timers_free(set);
-}
-
-static void stop_and_free(void)
-{
-	begin(NULL);
-	libhwt_timer_set(set, &timer[0], 10 * MS);
-	libhwt_timer_stop(set, &timer[0]);
-	libhwt_timer_stop(set, &timer[0]);
-	CHECK(libhwt_timers_count(set) == 0);
-	CHECK(libhwt_timers_wait_ns(set) == LIBHWT_NEVER);
-	CHECK(libhwt_timers_wait_ms(set) == -1);
-	CHECK(libhwt_timers_run_at(set, START + SEC) == 0);
-	end();
-}
-
-static void never_early(void)
-{
-	uint64_t ns;
-
-	begin(NULL);
-	for (ns = 0; ns < 3 * LIBHWT_TICK; ns += 9973) {
-		uint64_t now = libhwt_timers_now(set);
-
-		libhwt_timer_set(set, &timer[0], ns);
-		CHECK(!ns || libhwt_timers_run_at(set, now + ns - 1) == 0);
-		CHECK(libhwt_timers_wait_ns(set) <= LIBHWT_TICK);
-		CHECK(libhwt_timers_run_at(set, now + ns + LIBHWT_TICK - 1) == 1);
-	}
-	end();
-}
-
-static void in_order(void)
-{
-	int i;
-
-	begin(NULL);
-	/* The same deadline: in the order of the calls, also after a store. */
-	for (i = 0; i < 8; i++)
-		libhwt_timer_set(set, &timer[i], 50 * MS - i);
-	for (i = 7; i >= 0; i--)
-		libhwt_timer_set(set, &timer[i], 60 * MS);
-	CHECK(libhwt_timers_run_at(set, START + SEC) == 8);
-	for (i = 0; i < 8; i++)
-		CHECK(order[i] == 7 - i);
-	end();
-}
-
-static void set_again(int i)
-{
-	libhwt_timer_set(set, &timer[i], 0);
-}
-
-/* libuv: a timer that sets itself to 0 fires once in each turn. */
-static void no_starvation(void)
-{
-	int n;
-
-	begin(NULL);
-	on_call = set_again;
-	libhwt_timer_set(set, &timer[0], 0);
-	for (n = 1; n <= 5; n++) {
-		CHECK(libhwt_timers_run_at(set, START + n * 2 * LIBHWT_TICK) == 1);
-		CHECK(libhwt_timers_wait_ns(set) <= LIBHWT_TICK);
-	}
-	CHECK(calls[0] == 5);
-	end();
-}
-
-static void stop_next(int i)
-{
-	libhwt_timer_stop(set, &timer[(i + 1) % 8]);
-}
-
-/* libev: a callback stops a timer that is due in the same run. */
-static void stopped_by_another(void)
-{
-	int i;
-
-	begin(NULL);
-	on_call = stop_next;
-	for (i = 0; i < 8; i++)
-		libhwt_timer_set(set, &timer[i], 10 * MS);
-	CHECK(libhwt_timers_run_at(set, START + SEC) == 4);
-	CHECK(calls[0] && !calls[1] && calls[2] && !calls[3]);
-	CHECK(libhwt_timers_count(set) == 0);
-	end();
-}
-
-static void bounded(void)
-{
-	struct libhwt_timers_options options = { .size = sizeof(options), .max_run = 3 };
-	int i;
-
-	begin(&options);
-	for (i = 0; i < 8; i++)
-		libhwt_timer_set(set, &timer[i], (8 - i) * MS);
-	CHECK(libhwt_timers_run_at(set, START + SEC) == 3);
-	CHECK(libhwt_timers_wait_ns(set) == 0);
-	CHECK(libhwt_timers_run_at(set, START + SEC) == 3);
-	CHECK(libhwt_timers_run_at(set, START + SEC) == 2);
-	for (i = 0; i < 8; i++)
-		CHECK(order[i] == 7 - i);
-	end();
-}
-
-static void a_day(void)
-{
-	uint64_t now = START, wait;
-	int n = 0;
-
-	begin(NULL);
-	/* A day of deadlines a minute apart, each reached by sleeping as the set says. */
-	libhwt_timer_set(set, &timer[0], 60 * SEC);
-	while (calls[0] < 24 * 60 && n++ < 24 * 60 * 8) {
-		wait = libhwt_timers_wait_ns(set);
-		CHECK(wait != LIBHWT_NEVER);
-		now += wait;
-		if (libhwt_timers_run_at(set, now))
-			libhwt_timer_set(set, &timer[0], 60 * SEC);
-	}
-	CHECK(calls[0] == 24 * 60);
-	CHECK(now - START >= 24 * 3600 * SEC);
-	CHECK(now - START < 24 * 3600 * SEC + 24 * 60 * LIBHWT_TICK);
-	end();
-}
-
-static struct libhwt_periodic beat;
-static uint64_t missed;
-
-static void on_beat(struct libhwt_timer *which)
-{
-	missed = beat.overruns;
-	if (++called == 3)
-		libhwt_timer_stop(set, which);
-}
-
-/* A period keeps its phase, periods that are missed are counted, and a callback may end it. */
-static void periods(void)
-{
-	begin(NULL);
-	libhwt_timer_init(&beat.timer, on_beat);
-	libhwt_timer_every(set, &beat, START + 10 * MS, 10 * MS);
-	CHECK(libhwt_timers_run_at(set, START + 35 * MS) == 1 && missed == 2);
-	CHECK(libhwt_timer_deadline(&beat.timer) == START + 40 * MS);
-	CHECK(libhwt_timers_run_at(set, START + 42 * MS) == 1 && missed == 0);
-	CHECK(libhwt_timers_run_at(set, START + 62 * MS) == 1 && missed == 1);
-	CHECK(libhwt_timers_run_at(set, START + SEC) == 0 && called == 3);
-	libhwt_timer_every(set, &beat, START + 2 * SEC, 10 * MS);
-	libhwt_timer_disarm(&beat.timer);
-	CHECK(libhwt_timers_run_at(set, START + 3 * SEC) == 0);
-	CHECK(libhwt_timers_count(set) == 0);
-	end();
 }
 
 /* The descriptor is readable when a timer is due, not before, and not after the run. */
@@ -561,10 +520,10 @@ static void descriptor(void)
 	set = libhwt_timers_new(NULL);
 	libhwt_timer_init(&timer[0], note);
 	calls[0] = 0;
-	on_call = NULL;
 	ready.fd = libhwt_timers_fd(set);
 	CHECK(ready.fd >= 0 && libhwt_timers_fd(set) == ready.fd);
 	CHECK(poll(&ready, 1, 0) == 0);
+	CHECK(libhwt_timers_wait_ns(set) == LIBHWT_NEVER && libhwt_timers_wait_ms(set) == -1);
 	libhwt_timer_set(set, &timer[0], 3600 * SEC);
 	asked = libhwt_timers_now(set);
 	libhwt_timer_set(set, &timer[0], 20 * MS);
@@ -588,9 +547,7 @@ static void real_time(void)
 		set = libhwt_timers_new(&options);
 		CHECK(set);
 		libhwt_timer_init(&timer[0], note);
-		calls[0] = 0;
-		on_call = NULL;
-		libhwt_timer_set(set, &timer[0], 20 * MS);
+			libhwt_timer_set(set, &timer[0], 20 * MS);
 		asked = libhwt_timers_now(set);
 		while (!libhwt_timers_run(set))
 			poll(NULL, 0, libhwt_timers_wait_ms(set));
@@ -599,10 +556,90 @@ static void real_time(void)
 	}
 }
 
+static unsigned int run_at(uint64_t ns)
+{
+	run.now = START + ns;
+	return libhwt_timers_run_at(set, run.now);
+}
+
+/* The device has what it accepts, and is told only of earlier deadlines, stops and expiries. */
+static void on_the_device(void)
+{
+	struct libhwt_timers_options options = { .size = sizeof(options), .flags = LIBHWT_DEVICE };
+	struct hwtlib_due *first;
+	int i;
+
+	begin(&options);
+	for (i = 0; i < 4; i++)
+		libhwt_timer_set(set, &timer[i], (4 - i) * SEC);
+	first = timeout_of((uintptr_t)&timer[3]);
+	CHECK(first && first->deadline - START - SEC < LIBHWT_TICK);
+	libhwt_timer_set(set, &timer[3], SEC + 1);
+	libhwt_timer_set(set, &timer[3], 10 * SEC);
+	libhwt_timer_disarm(&timer[2]);
+	CHECK(first && first->deadline - START - SEC < LIBHWT_TICK);
+	libhwt_timer_stop(set, &timer[1]);
+	CHECK(!timeout_of((uintptr_t)&timer[1]));
+	CHECK(run_at(9 * SEC) == 1 && calls[0] == 1 && libhwt_timers_count(set) == 1);
+	first = timeout_of((uintptr_t)&timer[3]);
+	CHECK(first && first->deadline - START - 10 * SEC < LIBHWT_TICK);
+	CHECK(run_at(10 * SEC + LIBHWT_TICK) == 1 && calls[3] == 1);
+	CHECK(libhwt_timers_error(set) == 0);
+	end();
+}
+
+/* Other processes move and cancel timers, and the device is late. */
+static void moved_by_others(void)
+{
+	struct libhwt_timers_options options = { .size = sizeof(options), .flags = LIBHWT_ANY };
+	int i;
+
+	begin(&options);
+	for (i = 0; i < 4; i++)
+		libhwt_timer_set(set, &timer[i], 10 * SEC);
+	timeout_of((uintptr_t)&timer[0])->key = 0;
+	timeout_of((uintptr_t)&timer[1])->deadline = START + 20 * SEC;
+	timeout_of((uintptr_t)&timer[2])->deadline = START + 5 * SEC;
+	CHECK(run_at(5 * SEC) + run_at(5 * SEC + LIBHWT_TICK) == 1 && calls[2] == 1);
+	device_late = SEC;
+	CHECK(run_at(10 * SEC + 5 * LIBHWT_TICK) == 0);
+	CHECK(libhwt_timers_wait_ns(set) < 5 * LIBHWT_TICK);
+	CHECK(!libhwt_timer_pending(&timer[0]));
+	CHECK(libhwt_timer_deadline(&timer[1]) == START + 20 * SEC);
+	libhwt_timer_set(set, &timer[3], 5 * SEC);
+	CHECK(run_at(12 * SEC) == 0);
+	CHECK(run_at(17 * SEC) == 1 && calls[3] == 1);
+	CHECK(run_at(22 * SEC) == 1 && calls[1] == 1 && libhwt_timers_count(set) == 0);
+	end();
+}
+
+/* After a signal, a set still waits for the events of its device. */
+static void interrupted(void)
+{
+	struct libhwt_timers_options options = { .size = sizeof(options), .flags = LIBHWT_DEVICE };
+	struct pollfd ready = { .events = POLLIN };
+	int ends[2];
+
+	CHECK(pipe(ends) == 0 && write(ends[1], "", 1) == 1);
+	device_fd = ends[0];
+	begin(&options);
+	ready.fd = libhwt_timers_fd(set);
+	device_interrupted = true;
+	CHECK(run_at(SEC) == 0);
+	device_interrupted = false;
+	CHECK(poll(&ready, 1, 0) == 1);
+	end();
+	device_fd = STDIN_FILENO;
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void refused(void)
 {
 	struct libhwt_timers_options options = { .size = sizeof(options), .flags = 3 };
 
+	CHECK(!libhwt_timers_new(&options) && errno == EINVAL);
+	options.flags = LIBHWT_DEVICE | LIBHWT_ANY;
 	CHECK(!libhwt_timers_new(&options) && errno == EINVAL);
 	options = (struct libhwt_timers_options) { .size = 1 };
 	CHECK(!libhwt_timers_new(&options) && errno == EINVAL);
@@ -616,16 +653,11 @@ static void refused(void)
 static const struct tap_test tests[] = {
 	{ "timers: random operations, with callbacks that set, disarm, stop and free",
 	  .once = random_operations },
-	{ "timers: a stopped timer may be freed", .once = stop_and_free },
-	{ "timers: never early, and within a tick", .once = never_early },
-	{ "timers: equal deadlines fire in the order of the calls", .once = in_order },
-	{ "timers: a timer set to 0 in a callback waits for the next run", .once = no_starvation },
-	{ "timers: a callback stops another timer that is due", .once = stopped_by_another },
-	{ "timers: a bounded run", .once = bounded },
-	{ "timers: 24 hours", .once = a_day },
-	{ "timers: periods", .once = periods },
 	{ "timers: the descriptor", .once = descriptor },
 	{ "timers: real time, three clocks", .once = real_time },
+	{ "timers: a timeout of the device for each timer", .once = on_the_device },
+	{ "timers: others move and cancel timers of the device", .once = moved_by_others },
+	{ "timers: a signal while events of the device are taken", .once = interrupted },
 	{ "timers: options that are refused", .once = refused },
 	{ },
 };

@@ -132,25 +132,6 @@ static void relax_extremes(void)
 		CHECK(hwt_tick_relax(relaxed[i][0], relaxed[i][1]) == relaxed[i][2]);
 }
 
-static void shapes(void)
-{
-	unsigned int bits, levels, i;
-
-	for (bits = 1; bits <= HWT_BITS_MAX; bits++) {
-		for (levels = 1; levels <= HWT_LEVELS_MAX; levels++) {
-			begin(bits, levels, 0);
-			CHECK(wheel.levels == levels && wheel.level[0].mask == (1U << bits) - 1);
-			for (i = 1; i < levels; i++)
-				CHECK(wheel.level[i].mask == min(wheel.level[0].mask, 511U));
-			CHECK(next_tick() == HWT_TICK_NEVER);
-			for (i = 0; i < wheel.size; i++)
-				CHECK(list_empty(&wheel.bucket[i].list));
-			CHECK(no_bits());
-			end();
-		}
-	}
-}
-
 /* A cascade from the top level costs one step for each level. */
 static void far_in_few_looks(void)
 {
@@ -168,26 +149,6 @@ static void far_in_few_looks(void)
 	CHECK(!hwt_buckets_advance(&wheel, TICK_LAST, 1, false));
 	CHECK(hwt_buckets_advance(&wheel, TICK_LAST, 1, false));
 	CHECK(DUE(0, 1));
-	end();
-}
-
-/* A skip ends before the next occupied bucket, and makes nothing due. */
-static void skips(void)
-{
-	begin(3, 2, 0);
-	hwt_buckets_skip(&wheel, 0055);
-	CHECK(wheel.cursor == 0055);
-	insert(0, 01234);
-	hwt_buckets_skip(&wheel, 05000);
-	CHECK(wheel.cursor == 01227);
-	CHECK(NONE_DUE());
-	hwt_buckets_skip(&wheel, 0);
-	CHECK(wheel.cursor == 01227);
-	CHECK(advance(01234));
-	/* No skip while timeouts are due. */
-	hwt_buckets_skip(&wheel, 05000);
-	CHECK(wheel.cursor == 01234);
-	CHECK(DUE(0));
 	end();
 }
 
@@ -234,26 +195,6 @@ static void rebase_keeps_order(unsigned int levels)
 	end();
 }
 
-/* With @stop, an advance stops at the first tick with due timeouts. */
-static void stops_at_due(unsigned int levels)
-{
-	begin(3, levels, 3);
-	insert(0, 10);
-	insert(1, 77);
-	CHECK(hwt_buckets_advance(&wheel, 100, ENOUGH, true));
-	CHECK(wheel.cursor == 10);
-	insert(2, 5);
-	CHECK(hwt_buckets_advance(&wheel, 100, ENOUGH, true));
-	CHECK(wheel.cursor == 10);
-	CHECK(DUE(0, 2));
-	CHECK(hwt_buckets_advance(&wheel, 100, ENOUGH, true));
-	CHECK(wheel.cursor == 77);
-	CHECK(DUE(1));
-	CHECK(hwt_buckets_advance(&wheel, 100, ENOUGH, true));
-	CHECK(wheel.cursor == 100);
-	end();
-}
-
 static void budget(unsigned int levels)
 {
 	u64 tick = levels > 1 ? 8 : 5;
@@ -280,36 +221,6 @@ static void budget(unsigned int levels)
 	CHECK(wheel.cursor == 20);
 	CHECK(no_bits());
 	end();
-}
-
-static void occupied(void)
-{
-	/* Levels of more than a word of bits, and of less. */
-	static const unsigned int bits[] = { 8, 3 };
-	unsigned int i, n;
-
-	for (i = 0; i < ARRAY_SIZE(bits); i++) {
-		n = 1U << bits[i];
-		begin(bits[i], 2, 0);
-		CHECK(hwt_buckets_occupied(&wheel, 0) == 0 && hwt_buckets_occupied(&wheel, 1) == 0);
-		insert(0, 1);
-		insert(1, 1);
-		insert(2, n - 1);
-		insert(3, n);
-		insert(4, n + 1);
-		insert(5, n * n - 1);
-		CHECK(hwt_buckets_occupied(&wheel, 0) == 2);
-		CHECK(hwt_buckets_occupied(&wheel, 1) == 2);
-		take_out(0);
-		CHECK(hwt_buckets_occupied(&wheel, 0) == 2);
-		take_out(1);
-		CHECK(hwt_buckets_occupied(&wheel, 0) == 1);
-		/* A bucket of level 1 cascades: one timeout is due, one is not. */
-		CHECK(advance(n));
-		CHECK(hwt_buckets_occupied(&wheel, 0) == 1);
-		CHECK(hwt_buckets_occupied(&wheel, 1) == 1);
-		end();
-	}
 }
 
 /* A flush and a rebase empty no more buckets at a time than the budget allows. */
@@ -359,6 +270,22 @@ static void search_has_an_end(void)
 	end();
 }
 
+/* A word of the bitmap that was emptied has no bound: the next one is that of new timeouts. */
+static void search_after_empty(void)
+{
+	int i;
+
+	begin(12, 1, 0);
+	for (i = 0; i < 30; i++)
+		insert(i, 64 * i + 1);
+	for (i = 0; i < 30; i++)
+		take_out(i);
+	for (i = 0; i < 30; i++)
+		insert(i, 64 * i + 2 + 4096);
+	CHECK(next_tick() == 4098);
+	end();
+}
+
 /* -- Structures that grow --------------------------------------------------- */
 
 /* The first version of a structure, and a later version. */
@@ -394,16 +321,13 @@ static void sizes(void)
 
 static const struct tap_test tests[] = {
 	{ "slack: extremes", .once = relax_extremes },
-	{ "shape: levels of all sizes", .once = shapes },
-	{ "the number of occupied buckets", .once = occupied },
-	{ "skip", .once = skips },
 	{ "a far timeout costs one step for each level", .once = far_in_few_looks },
 	{ "flush and rebase in steps", .once = gathers_in_steps },
 	{ "a search is bounded", .once = search_has_an_end },
+	{ "a search after all words were emptied", .once = search_after_empty },
 	{ "structures of an older and of a newer program", .once = sizes },
 	{ "rounds without due timeouts are passed by", .for_each = rounds_are_passed_by },
 	{ "a rebase keeps the order of due timeouts", .for_each = rebase_keeps_order },
-	{ "an advance stops where timeouts are due", .for_each = stops_at_due },
 	{ "budget", .for_each = budget },
 	{}
 };

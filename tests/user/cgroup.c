@@ -59,7 +59,7 @@ FIXTURE_SETUP(group)
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)self->told);
 	memset((void *)self->told, 0, sizeof(*self->told));
-	observer_start(_metadata, &self->neighbour, "100");
+	observer_start(_metadata, &self->neighbour, 100);
 }
 
 FIXTURE_TEARDOWN(group)

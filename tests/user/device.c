@@ -32,45 +32,44 @@ TEST_F(ctx, info)
 	EXPECT_EQ(0U, info.flags);
 	EXPECT_EQ(CLOCK_MONOTONIC, info.clock);
 	EXPECT_EQ(hwt_param("tick_us") * USEC, info.tick_ns);
-	EXPECT_EQ((__u32)hwt_param("ticks_per_wheel"), info.ticks_per_wheel);
-	EXPECT_EQ((__u32)hwt_param("levels"), info.levels);
+	EXPECT_EQ((__u32)contexts_have_threads(), info.thread);
+	EXPECT_EQ(info.thread ? 0 : HWT_NEVER, info.next_ns);
 	EXPECT_LE(before, info.now_ns);
 	EXPECT_GE(after, info.now_ns);
 	EXPECT_EQ(hwt_param("max_timeouts"), info.max_timeouts);
 	EXPECT_EQ(0ULL, info.max_pending);
 	/* HWT_FEATURE_URING depends on the kernel. */
 	EXPECT_EQ((__u64)(HWT_FEATURE_SETUP | HWT_FEATURE_BOOTTIME | HWT_FEATURE_REALTIME |
-			  HWT_FEATURE_LIST | HWT_FEATURE_RINGS | HWT_FEATURE_PLACE |
+			  HWT_FEATURE_LIST | HWT_FEATURE_RINGS | HWT_FEATURE_THREAD |
 			  HWT_FEATURE_KEYS),
 		  info.features & ~(__u64)HWT_FEATURE_URING);
 	EXPECT_EQ((__u32)sizeof(struct hwt_event), info.event_size);
 	EXPECT_EQ(0U, info.keys);
 }
 
-/*
- * Zeroes stand for parameters of the module; with zeroes only, the context stays on the user's
- * shared wheel. SETUP works once, and before the first timeout.
- */
+/* Zeroes stand for defaults. SETUP works once, and before the first timeout. */
 TEST_F(ctx, setup_makes_what_fits)
 {
 	const __u64 tick = hwt_param("tick_us") * USEC, least = hwt_param("min_tick_us") * USEC;
-	const __u32 ticks = hwt_param("ticks_per_wheel"), levels = hwt_param("levels");
+	const bool threads = contexts_have_threads();
+	const __u32 ticks = threads ? hwt_param("ticks_per_wheel") : 64;
+	const __u32 levels = threads ? hwt_param("levels") : 5;
 	const struct {
 		__u32 flags;
 		__u64 tick_ns;
 		__u32 ticks, levels;
-		int private;
+		int thread;
 		struct hwt_info_args want;
 	} wheels[] = {
 		{ 0, 0, 0, 0, 0, { .clock = CLOCK_MONOTONIC, .tick_ns = tick,
 		  .ticks_per_wheel = ticks, .levels = levels } },
-		{ 0, 2 * MSEC, 0, 0, 1, { .clock = CLOCK_MONOTONIC, .tick_ns = 2 * MSEC,
+		{ 0, 2 * MSEC, 0, 0, 0, { .clock = CLOCK_MONOTONIC, .tick_ns = 2 * MSEC,
 		  .ticks_per_wheel = ticks, .levels = levels } },
-		{ HWT_SETUP_PRIVATE, 5 * MSEC, 100, 2, 1, { .clock = CLOCK_MONOTONIC,
+		{ HWT_SETUP_THREAD, 5 * MSEC, 100, 2, 1, { .clock = CLOCK_MONOTONIC,
 		  .tick_ns = 5 * MSEC, .ticks_per_wheel = 128, .levels = 2 } },
-		{ HWT_SETUP_BOOTTIME, 0, 0, 0, 1, { .clock = CLOCK_BOOTTIME, .tick_ns = tick,
+		{ HWT_SETUP_BOOTTIME, 0, 0, 0, 0, { .clock = CLOCK_BOOTTIME, .tick_ns = tick,
 		  .ticks_per_wheel = ticks, .levels = levels } },
-		{ 0, 1000, 0, 0, 1, { .clock = CLOCK_MONOTONIC, .tick_ns = least,
+		{ 0, 1000, 0, 0, 0, { .clock = CLOCK_MONOTONIC, .tick_ns = least,
 		  .ticks_per_wheel = ticks, .levels = levels } },
 	};
 	struct hwt_info_args info;
@@ -86,7 +85,8 @@ TEST_F(ctx, setup_makes_what_fits)
 		EXPECT_EQ(wheels[i].want.tick_ns, info.tick_ns);
 		EXPECT_EQ(wheels[i].want.ticks_per_wheel, info.ticks_per_wheel);
 		EXPECT_EQ(wheels[i].want.levels, info.levels);
-		EXPECT_EQ(wheels[i].private, fd_number(self->fd, "hwt-private"));
+		EXPECT_EQ(wheels[i].thread || threads, info.thread);
+		EXPECT_EQ((long)info.thread, fd_number(self->fd, "hwt-thread"));
 		EXPECT_EQ(-EBUSY, hwt_setup(self->fd, CLOCK_MONOTONIC));
 		close(self->fd);
 		self->fd = hwt_open(O_NONBLOCK);
@@ -100,8 +100,8 @@ TEST_F(ctx, setup_makes_what_fits)
 TEST_F(ctx, read_only)
 {
 	const unsigned long refused[] = {
-		HWT_IOC_SETUP, HWT_IOC_SCHEDULE, HWT_IOC_MODIFY, HWT_IOC_CANCEL, HWT_IOC_STOP,
-		HWT_IOC_RINGS, HWT_IOC_ENTER,
+		HWT_IOC_SETUP, HWT_IOC_SCHEDULE, HWT_IOC_MODIFY, HWT_IOC_CANCEL, HWT_IOC_RINGS,
+		HWT_IOC_ENTER,
 	};
 	struct hwt_list_entry entry;
 	struct hwt_stats_args stats;
@@ -201,14 +201,13 @@ TEST_F_TIMEOUT(ctx, has_one_winner, 120)
 		EXPECT_EQ(1, won);
 		EXPECT_EQ(RIVALS - 1, busy);
 		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 0, NULL));
-		EXPECT_EQ(1, hwt_stop(self->fd));
 		close(self->fd);
 		self->fd = hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, self->fd);
 	}
 }
 
-/* Only timeouts that will fire count as pending: not a one-shot with an event, nor after a stop. */
+/* Only timeouts that will fire count as pending: not a one-shot with an event. */
 TEST_F(ctx, stats_are_exact)
 {
 	struct hwt_event events[2];
@@ -227,16 +226,9 @@ TEST_F(ctx, stats_are_exact)
 	EXPECT_EQ(1, fd_number(self->fd, "hwt-clockid"));
 	EXPECT_EQ(4, fd_number(self->fd, "hwt-timeouts"));
 	EXPECT_EQ(2, fd_number(self->fd, "hwt-events"));
-	EXPECT_EQ(0, fd_number(self->fd, "hwt-stopped"));
-
-	ASSERT_EQ(3, hwt_stop(self->fd));
-	EXPECT_EQ(1, fd_number(self->fd, "hwt-stopped"));
-	EXPECT_EQ(-ESHUTDOWN, hwt_add(self->fd, 0, 0, 0, NULL));
-	EXPECT_EQ(-ESHUTDOWN, hwt_move(self->fd, id[0], 0, 0));
 	ASSERT_EQ(2, hwt_read(self->fd, events, 2));
-	EXPECT_TRUE(stats_are(self->fd, .timeouts = 2, .events = 2, .scheduled = 5, .modified = 2,
-			      .cancelled = 1, .stopped = 3, .expired = 2, .read = 2,
-			      .rejected = 2));
+	EXPECT_TRUE(stats_are(self->fd, .timeouts = 3, .pending = 3, .scheduled = 5, .modified = 2,
+			      .cancelled = 1, .expired = 2, .read = 2));
 }
 
 TEST_F(ctx, is_a_stream)

@@ -11,7 +11,7 @@ hwtctl sleep 1.5s
 printf 'schedule half 30ms\nschedule tea 60ms\n' | hwtctl run
 hwtctl info
 hwtctl stats
-hwtctl stats --watch >/tmp/watched &
+hwtctl top >/tmp/watched &
 watched() { [ "$(grep -c '' /tmp/watched)" -ge 3 ]; }
 wait_for 20 watched
 kill $!

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reading events: read, readv, epoll, O_NONBLOCK, signals, bad buffers, several readers.
+ * Reading events: read, readv, O_NONBLOCK, signals, bad buffers, several readers.
  *
  * hwt-test: shared
  * hwt-test: timeout 150
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
-#include <sys/epoll.h>
 #include <sys/uio.h>
 
 #include "fixtures.h"
@@ -67,37 +66,6 @@ TEST_F(ctx, as_many_as_fit)
 		EXPECT_EQ((__u32)HWT_EVENT_LAST, events[i].flags);
 	}
 	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, events, 8));
-}
-
-/* The end of the file is an edge, whether a read or a cancel takes the last event. */
-TEST(epoll_edge_at_the_end)
-{
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
-	struct hwt_event events[8];
-	int by_read, fd, ep, i;
-	__u64 id[5];
-
-	for (by_read = 0; by_read < 2; by_read++) {
-		fd = hwt_open(O_NONBLOCK);
-		ep = epoll_create1(EPOLL_CLOEXEC);
-		ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
-		for (i = 0; i < 5; i++)
-			ASSERT_EQ(0, hwt_add(fd, 0, HOUR, i, &id[i]));
-		/* Consume the edge of these events. */
-		ASSERT_EQ(5, hwt_stop(fd));
-		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
-		EXPECT_EQ((__u32)EPOLLIN, ev.events);
-		if (by_read)
-			ASSERT_EQ(5, hwt_read(fd, events, 8));
-		for (i = 0; !by_read && i < 5; i++)
-			ASSERT_EQ(HWT_STATE_EVENT, hwt_del(fd, id[i]));
-		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
-		EXPECT_EQ((__u32)(EPOLLIN | EPOLLHUP), ev.events);
-		EXPECT_EQ(0, hwt_read(fd, events, 8));
-		ev.events = EPOLLIN | EPOLLET;
-		close(ep);
-		close(fd);
-	}
 }
 
 /* A signal ends or restarts a waiting read. If an event is there, the read ignores the signal. */
@@ -206,6 +174,7 @@ TEST_F_TIMEOUT(ctx, several_readers, 60)
 {
 	unsigned int total = quick() ? 2000 : 10000, read = 0, i;
 	struct reader readers[READERS];
+	struct ring ring;
 	__u64 sum = 0;
 
 	set_blocking(self->fd);
@@ -217,14 +186,15 @@ TEST_F_TIMEOUT(ctx, several_readers, 60)
 	for (i = 0; i < total; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, 0, i % 64 * MSEC, i, NULL));
 	EXPECT_TRUE(until(hwt_now(self->fd).read == total));
-	/* The end of the file wakes all readers. */
-	EXPECT_EQ(0, hwt_stop(self->fd));
+	/* Rings wake all readers. */
+	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 1, 1));
 	for (i = 0; i < READERS; i++) {
 		pthread_join(readers[i].thread, NULL);
-		EXPECT_EQ(0, readers[i].end);
+		EXPECT_EQ(-EBUSY, readers[i].end);
 		read += readers[i].total;
 		sum += readers[i].sum;
 	}
+	ring_unmap(&ring);
 	EXPECT_EQ(total, read);
 	EXPECT_EQ((__u64)total * (total - 1) / 2, sum);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loading the module, and a user's first open(), which creates his shared wheel, with each
- * allocation and user copy made to fail once.
+ * Loading the module, and a user's first open(), with each allocation and user copy made to fail
+ * once.
  *
  * A failed load leaves no module, device, slab cache or state of CPU hotplug, and the next load
- * succeeds. A failed open() returns ENOMEM or EFAULT and keeps nothing, and the next one has its
- * wheel. Most points of a load are the kernel's own: only some of these are made to fail.
+ * succeeds. A failed open() returns ENOMEM or EFAULT and keeps nothing. Most points of a load are
+ * the kernel's own: only some of these are made to fail.
  *
  * hwt-test: long
  * hwt-test: only debug debug612
@@ -211,28 +211,16 @@ static void check_open(struct __test_metadata *_metadata, void *arg, int ret, un
 	works(_metadata);
 }
 
-static void each_open(struct __test_metadata *_metadata, pid_t pid, unsigned int hit,
-		      unsigned int failed)
+TEST_F_TIMEOUT(module, first_open, 2000)
 {
 	const struct fault_call call = {
-		.pid = pid,
-		.hit = hit,
-		.failed = failed,
-		.call = first_open,
-		.check = check_open,
+		.call = first_open, .check = check_open, .hit = 12, .failed = 8,
 	};
 
+	ASSERT_EQ(0, load(NULL));
 	fault_expect_begin();
 	each_fault(_metadata, &call, NULL);
 	fault_expect_end();
-}
-
-TEST_F_TIMEOUT(module, first_open, 2000)
-{
-	ASSERT_EQ(0, load(NULL));
-	each_open(_metadata, 0, 12, 8);
-	/* kthreadd creates the wheel's thread. */
-	each_open(_metadata, 2, 5, 5);
 	unload_soon(_metadata);
 }
 

@@ -10,7 +10,7 @@
  * hwt-test: only debug612
  * hwt-test: libs uring
  * hwt-test: timeout 900
- * hwt-test: load max_user_timeouts=300 max_user_wheels=3
+ * hwt-test: load max_user_timeouts=300
  */
 #include "kselftest_harness.h"
 #include <liburing.h>
@@ -108,10 +108,10 @@ static void end_commands(struct __test_metadata *_metadata)
 
 	if (context < 0)
 		return;
-	EXPECT_LE(0, hwt_stop(context));
+	EXPECT_LE(0, hwt_del_all(context));
 	while (outstanding) {
 		ASSERT_TRUE(uring_reap(&name, &res));
-		EXPECT_EQ(-ESHUTDOWN, res);
+		EXPECT_EQ(-ECANCELED, res);
 	}
 	EXPECT_FALSE(uring_take(&name, &res));
 	close(context);

@@ -5,7 +5,7 @@
 # kernel has KCOV. "make fuzz" gives other arguments. Limits are small, so that they are reached.
 #
 # hwt-test: timeout 120
-# hwt-test: load max_timeouts=300 max_user_timeouts=500 max_user_wheels=3
+# hwt-test: load max_timeouts=300 max_user_timeouts=500
 set -eu
 . "$HWT_DIR/lib.sh"
 

@@ -14,8 +14,8 @@ set -eu
 # first COMMAND...: print the first line of a help, which must be all on standard output.
 first() { "$@" >/tmp/help 2>/tmp/errors && [ ! -s /tmp/errors ] && head -n 1 /tmp/help; }
 expect "help" 0 "Usage: hwtctl [--device PATH] COMMAND [OPTION]... [OPERAND]" first "$ctl" --help
-for command in "info" "stats [SECONDS]" "run [FILE]" "sleep DURATION..." "list [SCRIPT]" \
-	"save [SCRIPT]" "restore [FILE]" "stress" "bench" "help [COMMAND]"; do
+for command in "info" "stats" "top" "run [FILE]" "sleep DURATION..." "list [SCRIPT]" \
+	"save [SCRIPT]" "restore [FILE]" "help [COMMAND]"; do
 	name=${command%% *}
 	operands=${command#"$name"}
 	for option in --help -h; do
@@ -45,59 +45,44 @@ help: unknown command|unknown command 'nonsense'|help nonsense
 help: two commands|unexpected operand 'stats'|help info stats
 info: operand|unexpected operand 'x'|info x
 info: clock|--clock: 'tai' is not monotonic, boottime or realtime|info --clock tai
-info: pid and wheel|--pid excludes --clock and --tick|info --pid 1 --tick 10ms
+info: pid and set-up|--pid excludes --clock, --tick and --thread|info --pid 1 --thread
 info: tick|--tick: '1y' is not a duration of 1 ns or more|info --tick 1y
 info: tick 0|--tick: '0' is not a duration of 1 ns or more|info --tick 0
 pid 0|--pid: '0' is not a number from 1 to 2147483647|list --pid 0
 pid no number|--pid: 'init' is not a number from 1 to 2147483647|list --pid init
 fd out of range|--fd: '2147483648' is not a number from 0 to 2147483647|list --fd 2147483648
-stats: operand|operand '5' requires --watch|stats 5
-stats: two operands|unexpected operand '6'|stats --watch 5 6
-stats: interval|--watch: 'x' is not a duration from 10.000 ms to 213503d23h34m|stats --watch x
-stats: interval 0|--watch: '0' is not a duration from 10.000 ms to 213503d23h34m|stats --watch=0
-stats: no interval|--watch: 'never' is not a duration from 10.000 ms to 213503d23h34m|stats --watch=never
-stats: wheels and pid|--wheels excludes --pid|stats --wheels --watch --pid 1
-stats: count|--count requires --watch|stats --count 2
-stats: count 0|--count: '0' is not a number from 1 to 18446744073709551615|stats --watch --count 0
+stats: operand|unexpected operand '5'|stats 5
+stats: wheels and pid|--wheels excludes --pid|stats --wheels --pid 1
+top: operand|unexpected operand '5'|top 5
+top: interval|--interval: 'x' is not a duration from 10.000 ms to 213503d23h34m|top --interval x
+top: interval 0|--interval: '0' is not a duration from 10.000 ms to 213503d23h34m|top --interval=0
+top: no interval|--interval: 'never' is not a duration from 10.000 ms to 213503d23h34m|top -i never
+top: count 0|--count: '0' is not a number from 1 to 18446744073709551615|top --count 0
 run: two files|unexpected operand 'b'|run a b
 sleep: no duration|a duration is missing|sleep
 sleep: negative|'-1' is not a duration|sleep -- -1
 list: no context|a context is missing: give --pid or a script|list
-list: pid and script|--pid excludes a script, --clock and --tick|list --pid 1 script
+list: pid and script|--pid excludes a script, --clock, --tick and --thread|list --pid 1 script
 save: no context|a context is missing: give --pid or a script|save
 restore: two files|unexpected operand 'b'|restore a b
-stress: seconds|--seconds: '0' is not a number from 1 to 31536000|stress --seconds 0
-stress: threads|--threads: '1025' is not a number from 1 to 1024|stress --threads 1025
-stress: contexts|--contexts: 'x' is not a number from 1 to 100000|stress --contexts x
-stress: empty mix|--mix: the first number must not be 0|stress --mix 0:1:1:1
-stress: operand|unexpected operand 'x'|stress x
-bench: timeouts|--timeouts: '0' is not a number from 1 to 100000000|bench --timeouts 0
-bench: repetitions|--repetitions: '1001' is not a number from 1 to 1000|bench --repetitions 1001
-bench: way|--only: 'poll' is not ioctl, rings or timerfd|bench --only ioctl,poll
 END
-for command in info stats list save restore; do
+for command in info stats top list save restore; do
 	refused "$command: fd without pid" "--fd requires --pid" "$ctl" $command --fd 3
 done
-refused "stress: timeouts" "--timeouts: '' is not a number from 1 to 16777216" \
-	"$ctl" stress --timeouts ''
-for mix in 1 1:2:3 1:2:3:4:5 1:2:3:x 1:2:3:1001 1:2::4; do
-	refused "stress: mix $mix" "--mix: give four numbers up to 1000, such as 40:30:20:10" \
-		"$ctl" stress --mix $mix
-done
 
-expect "buckets" 0 "8192 + 512 + 512" sh -c "'$ctl' info | sed -n 's/^buckets *//p'"
+expect "buckets" 0 "64 + 64 + 64 + 64 + 64" sh -c "'$ctl' info | sed -n 's/^buckets *//p'"
 for command in "info" "run /dev/null" "list /dev/null" "save /dev/null"; do
 	# shellcheck disable=SC2086 # words
 	expect "$command: a short tick" 1 \
 		"hwtctl: /dev/hwt: a tick of 5 ns is too short: the shortest is 1.000 ms (min_tick_us)" \
 		"$ctl" $command --tick 5ns
 done
-expect "a long tick" 1 "hwtctl: /dev/hwt: a tick of 41d16h00m is too long: the longest is 13d00h44m" \
-	"$ctl" info --tick 1000h
-expect "an endless tick" 1 "hwtctl: /dev/hwt: a tick of never is too long: the longest is 13d00h44m" \
+expect "a long tick" 1 "hwtctl: /dev/hwt: a tick of 2083d08h00m is too long: the longest is 1667d23h59m" \
+	"$ctl" info --tick 50000h
+expect "an endless tick" 1 "hwtctl: /dev/hwt: a tick of never is too long: the longest is 1667d23h59m" \
 	"$ctl" info --tick never
 
-for command in info stats "sleep 1" "run /dev/null" stress bench; do
+for command in info stats top "sleep 1" "run /dev/null"; do
 	# shellcheck disable=SC2086 # words
 	expect "$command without the device" 1 \
 		"hwtctl: /dev/nothing: No such file or directory" \
@@ -124,6 +109,8 @@ expect "without the rule, members are refused" 1 "hwtctl: /dev/hwt: Permission d
 chgrp hwt /dev/hwt
 chmod 660 /dev/hwt
 expect "members are accepted" 0 "" as member "$ctl" sleep 10ms
+expect "members get no thread" 1 "hwtctl: /dev/hwt: setting up a context with a thread (requires CAP_SYS_NICE): Operation not permitted" \
+	as member "$ctl" info --thread
 expect "strangers are refused" 1 "hwtctl: /dev/hwt: Permission denied: only group hwt may use it" \
 	as stranger "$ctl" sleep 0
 

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# hwtctl info, stats and bench: their figures, --watch, and JSON. For debugfs itself, see
-# debugfs.sh.
+# hwtctl info, stats and top: their figures, and JSON. For debugfs itself, see debugfs.sh.
 #
 # hwt-test: check stock
 # hwt-test: only stock rt
@@ -15,7 +14,7 @@ set -eu
 
 names() { "$ctl" stats --wheels | grep '^[0-9]'; }
 
-# -- Wheels: before the device has one --
+# -- Wheels: before a context has one --
 
 expect "the system's wheels" 0 "1-hwt_system
 2-hwt_system_bh" names
@@ -48,10 +47,13 @@ check "JSON: lateness" sh -c "'$ctl' stats --wheels --json |
 	grep -q ',\"lateness\":\[{\"below_ns\":1,\"callbacks\":[0-9]*},.*\]}\$'"
 
 exec 5</dev/hwt
-expect "the device's wheel, too" 0 "1-hwt_system
+writer_begin --thread
+writer_sync 0
+expect "the wheel of a context with a thread, too" 0 "1-hwt_system
 2-hwt_system_bh
 3-shown!one
 4-hwt_device" names
+writer_end
 exec 5<&-
 unload kt_shown
 expect "both wheels have ended" 0 "1-hwt_system
@@ -64,19 +66,30 @@ mount -t debugfs debugfs /sys/kernel/debug
 
 # The growth of the counters of a busy wheel
 echo "schedule p 0 every=10ms" >/tmp/script
-"$ctl" run /tmp/script >/dev/null &
+"$ctl" run --thread /tmp/script >/dev/null &
 busy=$!
 device() { names | grep 'hwt_device$'; }
 wait_for 20 device
-"$ctl" stats --wheels --watch=1 --count 2 >/tmp/stats
-note "$(cat /tmp/stats)"
-expect "--wheels --watch: two tables" 0 2 grep -c "^WHEEL  *PENDING SCHED/s EXPIR/s .* SETS/s$" /tmp/stats
-expect "--wheels --watch: all wheels" 0 "$(names)
-$(names)" sed -n 's/^\([0-9][^ ]*\) .*/\1/p' /tmp/stats
-expect "--wheels --watch: rates" 0 2 grep -cE "^[0-9]+-hwt_device +1 +[0-9.]+ +[1-9]" /tmp/stats
-"$ctl" stats --wheels --watch=1 --count 2 --json >/tmp/stats
-note "$(tail -n 1 /tmp/stats)"
-expect "--wheels --watch, JSON" 0 2 grep -cE '^\{"wheel":"[0-9]+-hwt_device","pending":1,"scheduled":[0-9]+,"expired":[0-9]+,.*"scheduled_per_s":[0-9.]+,"expired_per_s":[1-9].*,"clock_sets_per_s":0\.0\}$' /tmp/stats
+"$ctl" top --count 2 >/tmp/top
+note "$(cat /tmp/top)"
+expect "top: two screens" 0 2 grep -c "^wheels: 3   contexts: 1   CPU of the threads of hwt: [0-9.]* %$" /tmp/top
+expect "top: headings of two tables" 0 4 grep -cE "^ +TIMEOUTS +(SCHEDULES +CALLBACKS +LATE +BEHIND +SLOWEST|EVENTS +SCHEDULES +FIRINGS +OVERRUNS +REFUSALS)$" /tmp/top
+expect "top: all wheels" 0 "$(names)
+$(names)" sed -n 's/^\([0-9][^ ]*\) .*/\1/p' /tmp/top
+expect "top: rates of a wheel" 0 2 grep -cE "^[0-9]+-hwt_device +1 +[0-9.]+ +[1-9][0-9.]* +[0-9.]+ +[0-9.]+ +[0-9.]+ [num]*s$" /tmp/top
+expect "top: rates of a context" 0 2 grep -cE "^ *$busy hwtctl +1 +[0-9]+ +0 +[1-9][0-9.]* +[0-9.]+ +0$" /tmp/top
+# The longest bar has 37 characters, and each row with callbacks has one.
+expect "top: bars" 0 2 grep -cE "^below .* #{37}$" /tmp/top
+check "top: a bar for each row" sh -c "! grep '^below' /tmp/top | grep -vE '^below .{12} +([1-9][0-9.]* +[0-9.]+  #+|0 +0  )$'"
+# The histogram has as many callbacks as the wheels.
+sum() { awk '/^below/ { split(substr($0, 19), f); n += f[1] } END { print n }' /tmp/top; }
+all() { "$ctl" stats --wheels | awk '$1 == "expired" { n += $2 } END { print n }'; }
+"$ctl" top --count 1 >/tmp/top
+check "top: all callbacks in the histogram" [ "$(sum)" -gt 0 -a "$(sum)" -le "$(all)" ]
+"$ctl" top --count 2 --json >/tmp/top
+note "$(grep device /tmp/top)"
+expect "top: wheels as JSON" 0 2 grep -cE '^\{"wheel":"[0-9]+-hwt_device","pending":1,"scheduled":[0-9]+,"expired":[0-9]+,.*"scheduled_per_s":[0-9.]+,"expired_per_s":[1-9].*,"clock_sets_per_s":0\.0,.*,"slowest_ns":[0-9]+,"lateness":\[\{"below_ns":[0-9]+,"callbacks":[1-9][0-9]*\}.*\]\}$' /tmp/top
+check "top: threads as JSON" grep -qE '^\{"kernel_thread":"hwt_device",' /tmp/top
 kill $busy
 wait $busy || true
 
@@ -85,20 +98,24 @@ wait $busy || true
 said() { "$ctl" info "$@" | sed -n "s/^$what  *//p"; }
 what=tick
 expect "tick" 0 "2.000 ms" said
-expect "tick of a private wheel" 0 "50.000 ms" said --tick 50ms
+expect "another tick" 0 "50.000 ms" said --tick 50ms
 what=clock
 expect "clock" 0 monotonic said
-expect "clock of a private wheel" 0 realtime said --clock realtime
+expect "another clock" 0 realtime said --clock realtime
 what=buckets
-expect "buckets" 0 "256 + 256 + 256" said
+expect "buckets" 0 "64 + 64 + 64 + 64 + 64" said
+expect "buckets of a wheel" 0 "256 + 256 + 256" said --thread
+what="driven by"
+expect "driven by tasks" 0 "the program's tasks" said
+expect "driven by a thread" 0 "a kernel thread" said --thread
+what="next timeout"
+expect "no timeout" 0 none said
 what="timeouts at most"
 expect "timeouts" 0 5000 said
-what="wheels of a user"
-expect "wheels, with the capability" 0 "no limit: opened with CAP_SYS_RESOURCE (without: 2)" said
 what="features"
 check "features" sh -c "'$ctl' info | grep -q '^features  *setup .*list'"
 check "info as JSON" sh -c "'$ctl' info --json |
-	grep -q '^{\"clock\":\"monotonic\",\"now_ns\":[0-9]*,\"tick_ns\":2000000,.*\"max_timeouts\":5000,.*\"features\":\\[\"setup\",.*\\]}\$'"
+	grep -q '^{\"clock\":\"monotonic\",\"now_ns\":[0-9]*,\"tick_ns\":2000000,.*\"max_timeouts\":5000,.*\"thread\":false,\"next_ns\":null,.*\"features\":\\[\"setup\",.*\\]}\$'"
 
 # -- One context --
 
@@ -122,19 +139,20 @@ pending     3
 scheduled   5
 modified    1
 cancelled   1
-stopped     0
 expired     2
 overruns    0
 rejected    0
 limit       -" steady
 what=tick
 expect "info of a process" 0 "2.000 ms" said --pid $writer_pid
+what="next timeout"
+check "its next timeout" sh -c "'$ctl' info --pid $writer_pid | grep -qE '^next timeout +(1h00m|59m[0-9]+s)\$'"
 fd=$("$ctl" stats --json --pid $writer_pid | sed 's/.*"fd":\([0-9]*\).*/\1/')
 want=$(steady)
 options="--pid $writer_pid --fd $fd"
 expect "the same by --fd" 0 "$want" steady
 check "as JSON" sh -c "'$ctl' stats --json --pid $writer_pid |
-	grep -q '^{\"pid\":$writer_pid,\"fd\":$fd,\"command\":\"hwtctl\",\"clock\":\"monotonic\",\"tick_ns\":2000000,\"private\":false,\"timeouts\":3,\"pending\":3,\"events\":[01],\"scheduled\":5,\"modified\":1,\"cancelled\":1,\"stopped\":0,\"expired\":2,\"overruns\":0,\"read\":[12],\"rejected\":0,\"limit\":null}\$'"
+	grep -q '^{\"pid\":$writer_pid,\"fd\":$fd,\"command\":\"hwtctl\",\"clock\":\"monotonic\",\"tick_ns\":2000000,\"thread\":false,\"timeouts\":3,\"pending\":3,\"events\":[01],\"scheduled\":5,\"modified\":1,\"cancelled\":1,\"expired\":2,\"overruns\":0,\"read\":[12],\"rejected\":0,\"limit\":null}\$'"
 printf 'schedule a 1h\nschedule b 0\nwait b\nstats\n' >/tmp/script
 expect "stats as a command of a script" 0 "read        1" sh -c "'$ctl' run --no-wait /tmp/script | grep '^read '"
 check "the same as JSON" sh -c "'$ctl' run --json --no-wait /tmp/script | tail -n 1 |
@@ -157,9 +175,9 @@ note "$(cat /tmp/stats)"
 check "a parameter" grep -q '[: ]tick_us=2000' /tmp/stats
 check "all parameters" sh -c "cd /sys/module/hwt/parameters &&
 	for p in *; do grep -q \"[: ]\$p=\$(cat \$p)\" /tmp/stats || exit 1; done"
-check "the thread of the wheel" grep -qE '^ +[0-9]+  hwt_device(:0)?  +[0-9.]+ s$' /tmp/stats
+check "the thread of a wheel" grep -qE '^ +[0-9]+  hwt_system(:0)?  +[0-9.]+ s$' /tmp/stats
 check "the process" grep -qE "^ *$writer_pid +$fd hwtctl +mono +3 +[01] +5 +1 +1 +2 +[12]$" /tmp/stats
-# Two descriptors of this shell, one private.
+# Two descriptors of this shell
 exec 5<>/dev/hwt 6<>/dev/hwt
 expect "all of this process" 0 "5 6" sh -c "'$ctl' stats --json |
 	sed -n 's/^{\"pid\":$$,\"fd\":\([0-9]*\).*/\1/p' | xargs"
@@ -177,58 +195,32 @@ expect "a child of process 2" 0 1 sh -c "unshare -m -p -f --mount-proc sh -c \"s
 exec 5>&- 6>&-
 "$ctl" stats --json >/tmp/stats
 check "parameters as JSON" grep -q '^{"parameters":{.*"tick_us":"2000".*}}$' /tmp/stats
-check "threads as JSON" grep -qE '^\{"thread":"hwt_device(:0)?","pid":[0-9]*,"cpu_ns":[0-9]*\}$' /tmp/stats
+check "threads as JSON" grep -qE '^\{"kernel_thread":"hwt_system(:0)?","pid":[0-9]*,"cpu_ns":[0-9]*\}$' /tmp/stats
 check "one object a line" sh -c "! grep -qv '^{.*}\$' /tmp/stats"
 
-# -- --watch --
+# -- top, of one process --
 
-"$ctl" stats --watch=0.3 --count 3 >/tmp/stats
-expect "three times" 0 3 grep -c "^    PID  THREAD " /tmp/stats
-expect "the process, three times" 0 3 grep -c "^ *$writer_pid  *$fd hwtctl " /tmp/stats
-check "rates of 0" grep -qE "^ *$writer_pid +$fd hwtctl +mono +3 +[01] +0 +0 +0 +0 +0$" \
-	/tmp/stats
-expect "an interval as the operand" 0 1 sh -c "'$ctl' stats --watch --count 1 0.1 | grep -c THREAD"
-expect "short options" 0 1 sh -c "'$ctl' stats -w -n 1 100ms | grep -c THREAD"
-"$ctl" stats --watch=0.3 --count 3 --pid $writer_pid --json >/tmp/stats
-expect "JSON, three times" 0 3 grep -c "^{\"pid\":$writer_pid,.*,\"scheduled_per_s\":0.0,.*}$" /tmp/stats
-expect "ended by an interrupt" 0 "" sh -c "timeout -s INT 1 '$ctl' stats --watch=0.2 >/dev/null"
-expect "ended by a signal" 0 "" sh -c "timeout 1 '$ctl' stats --watch=60 >/dev/null"
+"$ctl" top --interval 0.3 --count 3 --pid $writer_pid >/tmp/top
+expect "three times" 0 3 grep -c "^PROCESS " /tmp/top
+expect "the process, three times, with rates of 0" 0 3 grep -cE "^ *$writer_pid hwtctl +3 +[01] +0 +0 +0 +0$" /tmp/top
+expect "no wheels" 1 "" grep -E "^(WHEEL|below)" /tmp/top
+"$ctl" top -i 300ms -n 3 -p $writer_pid -j >/tmp/top
+expect "JSON, three times" 0 3 grep -c "^{\"pid\":$writer_pid,.*,\"scheduled_per_s\":0.0,.*}$" /tmp/top
+expect "ended by an interrupt" 0 "" sh -c "timeout -s INT 1 '$ctl' top -i 0.2 >/dev/null"
+expect "ended by a signal" 0 "" sh -c "timeout 1 '$ctl' top -i 60 >/dev/null"
 check "the process succeeds" writer_end
 expect "the process has ended" 1 "hwtctl: process $writer_pid: No such process" \
-	"$ctl" stats --watch=0.1 --pid $writer_pid
+	"$ctl" top --pid $writer_pid
 
 # A busy process
-"$ctl" stress --quiet --seconds 4 --contexts 2 --timeouts 1000 >/tmp/stress &
-stress=$!
-two() { [ "$("$ctl" stats --json --pid $stress 2>/dev/null | grep -c .)" = 2 ]; }
-wait_for 20 two
-"$ctl" stats --json --pid $stress --watch=1 --count 2 >/tmp/stats
+yes "$(printf 'schedule a 1h\nmodify a 2h\ncancel a')" | "$ctl" run >/dev/null 2>&1 &
+busy=$!
+one() { [ "$("$ctl" stats --json --pid $busy 2>/dev/null | grep -c .)" = 1 ]; }
+wait_for 20 one
+"$ctl" top --json --pid $busy --count 2 >/tmp/stats
 note "$(tail -n 1 /tmp/stats)"
-expect "rates of a busy process" 0 4 grep -cE '"scheduled_per_s":[1-9].*"modified_per_s":[1-9].*"cancelled_per_s":[1-9]' \
+expect "rates of a busy process" 0 2 grep -cE '"scheduled_per_s":[1-9].*"modified_per_s":[1-9].*"cancelled_per_s":[1-9]' \
 	/tmp/stats
-wait $stress
-
-# -- bench: the requested measurements. Their values do not matter here --
-
-ways="ioctl rings timerfd"
-"$ctl" bench --timeouts 1000 --repetitions 3 >/tmp/table 2>/tmp/messages
-note "$(cat /tmp/table)"
-expect "bench: heading" 0 "1000 timeouts, ns for each, median of 3" head -n 1 /tmp/table
-expect "bench: ways" 0 "$ways" sh -c "sed -n 2p /tmp/table | xargs"
-for operation in schedule modify cancel expire; do
-	expect "$operation, all ways" 0 "$(echo "$ways" | wc -w)" sh -c "
-		sed -n 's/^$operation //p' /tmp/table | tr -s ' ' '\n' | grep -c '^[1-9][0-9]*\$'"
-done
-expect "bench: no further lines" 0 6 grep -c . /tmp/table
-
-# More timeouts than rings have entries.
-for way in $ways; do
-	"$ctl" bench --json --only "$way" -n 4999 -r 1 >/tmp/json
-	expect "$way as JSON" 0 "schedule modify cancel expire" sh -c "
-		sed -n 's/^{\"way\":\"$way\",\"operation\":\"\([a-z]*\)\",\"ns\":[0-9]*[1-9.][0-9.]*,\"timeouts\":4999,\"repetitions\":1}\$/\1/p' /tmp/json | xargs"
-done
-expect "bench: two ways" 0 "ioctl timerfd" sh -c "
-	'$ctl' bench --only ioctl,timerfd -n 10 -r 1 | sed -n 2p | xargs"
-expect "bench: more timeouts than a context may have" 1 "hwtctl: bench: a context of /dev/hwt has at most 5000 timeouts" \
-	"$ctl" bench --only ioctl -n 5001
+kill $busy
+wait $busy || true
 plan

@@ -108,7 +108,7 @@ TEST_F(ctx, outside_of_the_ring_can_be_withdrawn)
 	EXPECT_EQ(0U, ring_flags(&ring));
 	/* Withdrawing the last event that waits clears HWT_RINGS_MORE. */
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id[6], 0, 0));
-	ASSERT_TRUE(until(ring_flags(&ring) == HWT_RINGS_MORE));
+	ASSERT_TRUE(until(hwt_waiting(self->fd) && ring_flags(&ring) == HWT_RINGS_MORE));
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, id[6]));
 	EXPECT_EQ(0, ring_enter(&ring, 0, 0, 0));
 	EXPECT_EQ(0U, ring_flags(&ring) | ring_unread(&ring));
@@ -132,14 +132,6 @@ TEST_F(ctx, periodic_in_the_ring)
 		EXPECT_LE(i ? 0ULL : 10ULL, event.overruns);
 	}
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_move(self->fd, id, 0, HOUR) & HWT_STATE_PENDING);
-	EXPECT_EQ(1, hwt_stop(self->fd));
-	do {
-		ASSERT_EQ(1, ring_next(&ring, &event));
-		EXPECT_EQ(id, event.id);
-	} while (!(event.flags & HWT_EVENT_LAST));
-	EXPECT_EQ((__u32)HWT_EVENT_STOPPED, event.kind);
-	EXPECT_EQ((__u32)HWT_RINGS_END, ring_flags(&ring));
-	EXPECT_EQ(-ENOENT, hwt_del(self->fd, id));
 }
 
 TEST_F_TIMEOUT(ctx, never_twice, 100)
@@ -180,10 +172,17 @@ FIXTURE(keys) {
 	int fd;
 };
 
+FIXTURE_VARIANT(keys) {
+	__u32 flags;
+};
+
+FIXTURE_VARIANT_ADD(keys, own) { 0 };
+FIXTURE_VARIANT_ADD(keys, thread) { HWT_SETUP_THREAD };
+
 FIXTURE_SETUP(keys)
 {
 	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .flags = HWT_SETUP_KEYS));
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .flags = HWT_SETUP_KEYS | variant->flags));
 }
 
 FIXTURE_TEARDOWN(keys)
@@ -244,9 +243,135 @@ TEST_F(keys, bad_arguments)
 	/* HWT_IOC_SETUP must come first. */
 	EXPECT_EQ(-EBUSY, hwt_with(self->fd, SETUP, setup));
 	EXPECT_EQ(1ULL, hwt_timeouts(self->fd));
-	EXPECT_EQ(1, hwt_stop(self->fd));
-	EXPECT_EQ(-ESHUTDOWN, hwt_key(self->fd, 0, HOUR, 5));
-	EXPECT_EQ(-ESHUTDOWN, hwt_key(self->fd, 0, HOUR, 7));
+}
+
+/* Schedule or modify by an ioctl or, unless @ring is NULL, by an operation in the ring. */
+static int op_do(int fd, struct ring *ring, struct hwt_op *op, __u64 *remaining_ns)
+{
+	struct hwt_schedule_args schedule = {
+		.size = sizeof(schedule), .flags = op->flags, .mode = op->mode, .id = op->id,
+		.time_ns = op->time_ns, .period_ns = op->period_ns, .slack_ns = op->slack_ns,
+	};
+	struct hwt_modify_args modify = {
+		.size = sizeof(modify), .flags = op->flags, .id = op->id,
+		.time_ns = op->time_ns, .period_ns = op->period_ns, .slack_ns = op->slack_ns,
+	};
+	struct hwt_op *done;
+	int ret;
+
+	if (ring) {
+		done = ring_push(ring, *op);
+		ring_enter(ring, 1, 0, 0);
+		*op = *done;
+		return done->result;
+	}
+	if (op->opcode == HWT_OP_SCHEDULE) {
+		ret = hwt_call(fd, HWT_IOC_SCHEDULE, &schedule);
+		op->generation = schedule.generation;
+		return ret ?: (int)schedule.was;
+	}
+	ret = hwt_call(fd, HWT_IOC_MODIFY, &modify);
+	op->generation = modify.generation;
+	*remaining_ns = modify.remaining_ns;
+	return ret ?: (int)modify.was;
+}
+
+/* Each condition, for a key without a timeout, with a pending one, and with an unread event */
+TEST_F(keys, conditions)
+{
+	static const struct {
+		__u32	was;
+		__u32	flags;
+		__u64	time_ns;
+		bool	kept;
+		__u64	slack_ns;
+		__u64	period_ns;
+	} cases[] = {
+		{ 0, HWT_ARM_EARLIER, HOUR, false, 0, 0 },
+		{ 0, HWT_ARM_PENDING, HOUR, true, 0, 0 },
+		{ 0, HWT_ARM_UNLESS_PENDING, HOUR, false, 0, 0 },
+		{ HWT_STATE_EVENT, HWT_ARM_EARLIER, HOUR, false, 0, 0 },
+		{ HWT_STATE_EVENT, HWT_ARM_PENDING, HOUR, true, 0, 0 },
+		{ HWT_STATE_EVENT, HWT_ARM_UNLESS_PENDING, HOUR, false, 0, 0 },
+		{ HWT_STATE_PENDING, HWT_ARM_EARLIER, 2 * HOUR, true, 0, 0 },
+		{ HWT_STATE_PENDING, HWT_ARM_EARLIER, HOUR / 2, false, 0, 0 },
+		{ HWT_STATE_PENDING, HWT_ARM_EARLIER, HWT_NEVER, true, 0, 0 },
+		/* The tick within the slack is a multiple of 2^31 ms: 24 days. */
+		{ HWT_STATE_PENDING, HWT_ARM_EARLIER, HOUR / 2, true, 1000 * HOUR, 0 },
+		{ HWT_STATE_PENDING, HWT_ARM_EARLIER | HWT_ARM_ABSOLUTE, 1, false, 0, 0 },
+		{ HWT_STATE_PENDING, HWT_ARM_PENDING, 2 * HOUR, false, 0, 0 },
+		{ HWT_STATE_PENDING, HWT_ARM_PENDING | HWT_ARM_EARLIER, 2 * HOUR, true, 0, 0 },
+		{ HWT_STATE_PENDING, HWT_ARM_UNLESS_PENDING, 2 * HOUR, true, 0, 0 },
+		{ HWT_STATE_PENDING, HWT_ARM_UNLESS_PENDING | HWT_ARM_EARLIER, 1, true, 0, 0 },
+		/* Another mode: the timeout would be replaced. */
+		{ HWT_STATE_PENDING, HWT_ARM_EARLIER, 2 * HOUR, true, 0, HOUR },
+		{ HWT_STATE_PENDING, HWT_ARM_EARLIER, HOUR / 2, false, 0, HOUR },
+		{ HWT_STATE_PENDING, HWT_ARM_PENDING, HOUR / 2, true, 0, HOUR },
+		{ HWT_STATE_PENDING, HWT_ARM_UNLESS_PENDING, HOUR / 2, true, 0, HOUR },
+	};
+	__u64 generation = 0, remaining_ns;
+	struct hwt_get_args before, after;
+	struct hwt_event event;
+	struct ring ring;
+	unsigned int i;
+
+	ASSERT_EQ(0, ring_make(&ring, self->fd, 0, 4, 16));
+	for (i = 0; i < 4 * ARRAY_SIZE(cases); i++) {
+		__typeof__(cases[0]) c = cases[i / 4];
+		bool modify = i % 2;
+		struct hwt_op op = {
+			.opcode = modify ? HWT_OP_MODIFY : HWT_OP_SCHEDULE,
+			.flags = c.flags,
+			.mode = c.period_ns ? HWT_MODE_FIXED_RATE : 0,
+			.id = 5,
+			.time_ns = c.time_ns,
+			.period_ns = c.period_ns,
+			.slack_ns = c.slack_ns,
+		};
+
+		if (modify && (!c.was || c.period_ns))
+			continue;
+		if (c.was)
+			ASSERT_EQ(0, hwt_key(self->fd, 0, c.was & HWT_STATE_EVENT ? 0 : HOUR, 5));
+		if (c.was & HWT_STATE_EVENT)
+			ASSERT_TRUE(until(hwt_waiting(self->fd)));
+		hwt_get(self->fd, 5, &before);
+		generation += !!c.was;
+		EXPECT_EQ(c.period_ns && !c.kept ? 0 : (int)c.was,
+			  op_do(self->fd, i & 2 ? &ring : NULL, &op, &remaining_ns))
+			TH_LOG("number %u", i);
+		EXPECT_EQ(c.kept ? 0 : ++generation, op.generation);
+		if (i % 4 == 1)
+			EXPECT_TRUE(c.was == HWT_STATE_PENDING ?
+				    remaining_ns - HOUR / 2 < HOUR : !remaining_ns);
+		hwt_get(self->fd, 5, &after);
+		if (!(i & 2 && c.was & HWT_STATE_EVENT))
+			EXPECT_EQ(c.kept, before.state == after.state &&
+				  before.deadline_ns == after.deadline_ns);
+		while (ring_pop(&ring, &event))
+			EXPECT_EQ(generation, event.generation);
+		hwt_del(self->fd, 5);
+	}
+}
+
+/* An event has the generation of the call that armed its timeout. */
+TEST_F(keys, generations)
+{
+	struct hwt_schedule_args args = {
+		.size = sizeof(args), .mode = HWT_MODE_FIXED_RATE, .id = 5,
+		.time_ns = MSEC, .period_ns = MSEC,
+	};
+	struct hwt_event event;
+	__u64 i;
+
+	for (i = 1; i < 5; i++) {
+		ASSERT_EQ(0, hwt_call(self->fd, HWT_IOC_SCHEDULE, &args));
+		EXPECT_EQ(i, args.generation);
+		ASSERT_EQ(1, hwt_next(self->fd, &event));
+		EXPECT_EQ(i, event.generation);
+		if (i % 2)
+			EXPECT_NE(-ENOENT, hwt_del(self->fd, 5));
+	}
 }
 
 #define MANY	20000
@@ -293,7 +418,8 @@ static void *intrude(void *arg)
 
 TEST_F_TIMEOUT(keys, data_while_it_gets_keys, 60)
 {
-	unsigned int rounds = quick() ? 500 : 3000, i;
+	/* To open and close a context with a thread takes 20 times as long. */
+	unsigned int rounds = contexts_have_threads() ? 100 : quick() ? 500 : 3000, i;
 	struct intruder intruder = { .fd = self->fd };
 	int fd;
 

@@ -29,6 +29,22 @@ static int queue_make(struct libhwt_queue **queue, struct libhwt *hwt, unsigned 
 	return libhwt_queue_new(queue, hwt, &options);
 }
 
+/* Add an operation. Return 0, or an error. */
+static int add(struct libhwt_queue *queue, struct hwt_op op)
+{
+	int ret = libhwt_queue_add(queue, &op, 1);
+
+	return ret == 1 ? 0 : ret;
+}
+
+/* Submit the queue, and wait for the next event. */
+static int next(struct libhwt *hwt, struct libhwt_queue *queue, struct hwt_event *event, __u64 wait)
+{
+	int ret = libhwt_queue_submit(queue);
+
+	return ret ? ret : libhwt_next(hwt, event, 1, wait);
+}
+
 FIXTURE(queue) {
 	struct libhwt *hwt;
 	struct libhwt_queue *queue;
@@ -52,15 +68,14 @@ FIXTURE_TEARDOWN(queue)
 TEST_F(queue, operations_and_their_results)
 {
 	struct hwt_get_args get = { .size = sizeof(get) };
-	__u64 deadline = libhwt_now(self->hwt) + 3 * HOUR;
 	struct hwt_op ops[OPS];
 	uint64_t id;
 
 	EXPECT_EQ(0, libhwt_queue_submit(self->queue));
 	EXPECT_EQ(0, libhwt_queue_results(self->queue, ops, OPS));
 
-	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 11));
-	ASSERT_EQ(0, libhwt_queue_at(self->queue, deadline, 12));
+	ASSERT_EQ(0, add(self->queue, op_schedule(HOUR, 11)));
+	ASSERT_EQ(0, add(self->queue, op_schedule(3 * HOUR, 12)));
 	EXPECT_EQ(0, libhwt_queue_results(self->queue, ops, OPS));
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
 	ASSERT_EQ(2, libhwt_queue_results(self->queue, ops, OPS));
@@ -68,27 +83,19 @@ TEST_F(queue, operations_and_their_results)
 	EXPECT_TRUE(!ops[0].result && ops[0].user_data == 11);
 	EXPECT_TRUE(!ops[1].result && ops[1].user_data == 12);
 	id = ops[1].id;
-	ASSERT_EQ(0, libhwt_get(self->hwt, id, &get));
-	EXPECT_LE(deadline, get.deadline_ns);
-	EXPECT_GT(deadline + SEC, get.deadline_ns);
 
-	ASSERT_EQ(0, libhwt_queue_modify(self->queue, id, 5 * HOUR));
-	ASSERT_EQ(0, libhwt_queue_modify_at(self->queue, ops[0].id, deadline));
-	ops[2] = op_get(id);
-	ops[3] = op_get(ops[0].id);
+	ops[2] = op_modify(id, 5 * HOUR);
+	ops[3] = op_get(id);
 	ASSERT_EQ(2, libhwt_queue_add(self->queue, &ops[2], 2));
-	ASSERT_EQ(0, libhwt_queue_cancel(self->queue, id));
+	ASSERT_EQ(0, add(self->queue, op_cancel(id)));
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
-	ASSERT_EQ(2, libhwt_queue_results(self->queue, ops, 2));
+	ASSERT_EQ(1, libhwt_queue_results(self->queue, ops, 1));
 	EXPECT_EQ(HWT_STATE_PENDING, ops[0].result);
-	EXPECT_EQ(HWT_STATE_PENDING, ops[1].result);
-	ASSERT_EQ(3, libhwt_queue_results(self->queue, ops, OPS));
+	ASSERT_EQ(2, libhwt_queue_results(self->queue, ops, OPS));
 	EXPECT_EQ(HWT_STATE_PENDING, ops[0].result);
 	EXPECT_EQ(12, ops[0].user_data);
 	EXPECT_LT(4 * HOUR, ops[0].remaining_ns);
 	EXPECT_EQ(HWT_STATE_PENDING, ops[1].result);
-	EXPECT_LE(deadline, ops[1].deadline_ns);
-	EXPECT_EQ(HWT_STATE_PENDING, ops[2].result);
 	EXPECT_EQ(-ENOENT, libhwt_get(self->hwt, id, &get));
 }
 
@@ -103,21 +110,13 @@ TEST_F(queue, full)
 	EXPECT_EQ(3, libhwt_queue_add(self->queue, ops, 3));
 	EXPECT_EQ(OPS - 3, libhwt_queue_add(self->queue, ops + 3, 2 * OPS - 3));
 	EXPECT_EQ(-EAGAIN, libhwt_queue_add(self->queue, ops, 1));
-	EXPECT_EQ(-EAGAIN, libhwt_queue_after(self->queue, 0, 0));
-	EXPECT_EQ(-EAGAIN, libhwt_queue_at(self->queue, 0, 0));
-	EXPECT_EQ(-EAGAIN, libhwt_queue_modify(self->queue, 0, 0));
-	EXPECT_EQ(-EAGAIN, libhwt_queue_modify_at(self->queue, 0, 0));
-	EXPECT_EQ(-EAGAIN, libhwt_queue_cancel(self->queue, 0));
-	EXPECT_EQ(-EAGAIN, libhwt_queue_key_after(self->queue, 0, 0));
-	EXPECT_EQ(-EAGAIN, libhwt_queue_key_at(self->queue, 0, 0));
-	EXPECT_EQ(NULL, libhwt_queue_get(self->queue));
 	/* Results take room until they are taken or dropped. */
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
-	EXPECT_EQ(-EAGAIN, libhwt_queue_after(self->queue, 0, 0));
+	EXPECT_EQ(-EAGAIN, add(self->queue, op_schedule(0, 0)));
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, ops, 1));
 	EXPECT_EQ(0, ops[0].user_data);
 	EXPECT_EQ(1, libhwt_queue_add(self->queue, ops + 1, 2));
-	EXPECT_EQ(-EAGAIN, libhwt_queue_after(self->queue, 0, 0));
+	EXPECT_EQ(-EAGAIN, add(self->queue, op_schedule(0, 0)));
 	EXPECT_EQ(OPS - 1, libhwt_queue_results(self->queue, NULL, 2 * OPS));
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, ops, OPS));
@@ -164,83 +163,19 @@ TEST_F(queue, events_in_order)
 		EXPECT_EQ(i, events[i].user_data);
 }
 
-TEST_F(queue, stop)
-{
-	uint64_t stopped = 99, id;
-	struct hwt_event events[3];
-	struct hwt_op op;
-	int i, ret, n = 0;
-
-	for (i = 0; i < 10; i++)
-		ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, i, &id));
-	ASSERT_EQ(0, libhwt_stop(self->hwt, &stopped));
-	EXPECT_EQ(10, stopped);
-	ASSERT_EQ(0, libhwt_stop(self->hwt, NULL));
-	EXPECT_EQ(-ESHUTDOWN, libhwt_after(self->hwt, 0, 0, NULL));
-	/* Still known: its event is not in the ring yet. */
-	EXPECT_EQ(-ESHUTDOWN, libhwt_modify(self->hwt, id, 0));
-	while ((ret = libhwt_next(self->hwt, events, 3, PATIENCE_NS)) > 0) {
-		for (i = 0; i < ret; i++)
-			EXPECT_EQ(HWT_EVENT_STOPPED, events[i].kind);
-		n += ret;
-	}
-	EXPECT_EQ(10, n);
-	EXPECT_EQ(-ESHUTDOWN, ret);
-	EXPECT_EQ(-ESHUTDOWN, libhwt_next(self->hwt, events, 3, 0));
-	EXPECT_EQ(-ESHUTDOWN, libhwt_next(self->hwt, events, 3, HWT_NEVER));
-	/* The queue accepts operations, and they fail one by one. */
-	ASSERT_EQ(0, libhwt_queue_after(self->queue, 0, 0));
-	EXPECT_EQ(-ESHUTDOWN, libhwt_queue_next(self->queue, events, 3, HWT_NEVER));
-	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
-	EXPECT_EQ(-ESHUTDOWN, op.result);
-}
-
-/* After a stop, withdrawing the last event ends the events. */
-TEST_F(queue, stopped_and_withdrawn)
-{
-	struct hwt_event event;
-	uint64_t id;
-
-	ASSERT_EQ(0, libhwt_after(self->hwt, HOUR, 0, &id));
-	ASSERT_EQ(0, libhwt_stop(self->hwt, NULL));
-	EXPECT_EQ(HWT_STATE_EVENT, libhwt_cancel(self->hwt, id));
-	EXPECT_EQ(-ESHUTDOWN, libhwt_next(self->hwt, &event, 1, 0));
-}
-
+/* A wait carries out the operations that were added. */
 TEST_F(queue, next_submits)
 {
 	__u64 begin = libhwt_now(self->hwt);
 	struct hwt_event event;
 	struct hwt_op op;
-	int wait;
 
-	EXPECT_EQ(-EINVAL, libhwt_queue_next(self->queue, &event, 0, 0));
-	EXPECT_EQ(0, libhwt_queue_next(self->queue, &event, 1, 0));
-	ASSERT_EQ(0, libhwt_queue_after(self->queue, 10 * MSEC, 21));
-	ASSERT_EQ(1, libhwt_queue_next(self->queue, &event, 1, PATIENCE_NS));
+	ASSERT_EQ(0, add(self->queue, op_schedule(10 * MSEC, 21)));
+	ASSERT_EQ(1, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
 	EXPECT_EQ(21, event.user_data);
 	EXPECT_LE(begin + 10 * MSEC, event.fired_ns);
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
 	EXPECT_EQ(event.id, op.id);
-
-	/* Also without a wait, and with a wait that times out */
-	for (wait = 0; wait < 2; wait++) {
-		begin = now_ns();
-		ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 22 + wait));
-		EXPECT_EQ(0, libhwt_queue_next(self->queue, &event, 1, wait * 30 * MSEC));
-		EXPECT_LE(begin + wait * 30 * MSEC, now_ns());
-		ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
-		EXPECT_EQ(22 + wait, (int)op.user_data);
-	}
-
-	/* Also if an event is there already */
-	ASSERT_EQ(0, libhwt_after(self->hwt, 0, 24, NULL));
-	ASSERT_EQ(POLLIN, hwt_wait(libhwt_fd(self->hwt), PATIENCE_MS));
-	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 25));
-	EXPECT_EQ(1, libhwt_queue_next(self->queue, &event, 1, HWT_NEVER));
-	EXPECT_EQ(24, event.user_data);
-	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
-	EXPECT_EQ(25, op.user_data);
 }
 
 TEST_F(queue, waits_are_interrupted)
@@ -251,9 +186,8 @@ TEST_F(queue, waits_are_interrupted)
 	ASSERT_EQ(0, alarm_every(20000, 0));
 	EXPECT_EQ(-EINTR, libhwt_next(self->hwt, &event, 1, PATIENCE_NS));
 	EXPECT_EQ(-EINTR, libhwt_next(self->hwt, &event, 1, HWT_NEVER));
-	EXPECT_EQ(-EINTR, libhwt_queue_next(self->queue, &event, 1, PATIENCE_NS));
-	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 0));
-	EXPECT_EQ(-EINTR, libhwt_queue_next(self->queue, &event, 1, HWT_NEVER));
+	ASSERT_EQ(0, add(self->queue, op_schedule(HOUR, 0)));
+	EXPECT_EQ(-EINTR, libhwt_next(self->hwt, &event, 1, HWT_NEVER));
 	ASSERT_EQ(0, alarm_every(0, 0));
 	/* The operation has been carried out. */
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
@@ -266,9 +200,9 @@ static int wait_in_queue(struct libhwt *hwt)
 	struct libhwt_queue *queue;
 	struct hwt_event event;
 
-	if (queue_make(&queue, hwt, OPS, EVENTS) || libhwt_queue_after(queue, HOUR, 0))
+	if (queue_make(&queue, hwt, OPS, EVENTS) || add(queue, op_schedule(HOUR, 0)))
 		return 1;
-	return 1 - libhwt_queue_next(queue, &event, 1, HOUR);
+	return 1 - libhwt_next(hwt, &event, 1, HOUR);
 }
 
 /* A wait goes on after a stop, also if operations were added before. */
@@ -290,20 +224,13 @@ TEST(stopped_and_continued)
 /* Check that a child cannot use the queue. Return 0 if all checks pass. */
 static int child(struct libhwt *hwt, struct libhwt_queue *queue)
 {
-	const struct hwt_event *events;
 	struct hwt_event event;
 	struct hwt_op op = {};
 
 	if (libhwt_queue_add(queue, &op, 1) != -ECHILD ||
-	    libhwt_queue_after(queue, 0, 0) != -ECHILD ||
 	    libhwt_queue_submit(queue) != -ECHILD ||
-	    libhwt_queue_results(queue, &op, 1) != -ECHILD ||
-	    libhwt_queue_next(queue, &event, 1, 0) != -ECHILD ||
-	    libhwt_queue_get(queue) ||
-	    libhwt_queue_peek(queue, &events) != -ECHILD ||
-	    libhwt_queue_forget(queue, 0) != -ECHILD)
+	    libhwt_queue_results(queue, &op, 1) != -ECHILD)
 		return 1;
-	libhwt_queue_seen(queue, 1);
 	if (libhwt_next(hwt, &event, 1, 0) != -ECHILD)
 		return 2;
 	if (libhwt_after(hwt, 0, 3, NULL))
@@ -317,7 +244,7 @@ TEST_F(queue, is_the_parents)
 	struct hwt_event event;
 	struct hwt_op op;
 
-	ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, 1));
+	ASSERT_EQ(0, add(self->queue, op_schedule(HOUR, 1)));
 	EXPECT_EQ(0, IN_CHILD(child(self->hwt, self->queue)));
 	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
 	ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
@@ -327,154 +254,24 @@ TEST_F(queue, is_the_parents)
 	EXPECT_EQ(3, event.user_data);
 }
 
-TEST_F(queue, get)
-{
-	static const struct hwt_op zeroes;
-	struct hwt_op *op, ops[OPS];
-	int i;
-
-	/* Go round the ring: used entries are zeroed as well. */
-	for (i = 0; i < 3 * OPS; i++) {
-		op = libhwt_queue_get(self->queue);
-		ASSERT_NE(NULL, op);
-		ASSERT_EQ(0, memcmp(op, &zeroes, sizeof(*op)));
-		*op = op_schedule(HOUR, 99);
-		op->user_data = i;
-		ASSERT_EQ(0, libhwt_queue_results(self->queue, ops, OPS));
-		ASSERT_EQ(0, libhwt_queue_submit(self->queue));
-		ASSERT_EQ(1, libhwt_queue_results(self->queue, ops, OPS));
-		ASSERT_EQ(0, ops[0].result);
-		ASSERT_EQ(i, ops[0].user_data);
-	}
-	/* Fill the ring, in place and by copy: the order is kept. */
-	for (i = 0; i < OPS; i += 2) {
-		*libhwt_queue_get(self->queue) = op_schedule(HOUR, i);
-		ASSERT_EQ(0, libhwt_queue_after(self->queue, HOUR, i + 1));
-	}
-	EXPECT_EQ(NULL, libhwt_queue_get(self->queue));
-	ASSERT_EQ(0, libhwt_queue_submit(self->queue));
-	EXPECT_EQ(NULL, libhwt_queue_get(self->queue));
-	ASSERT_EQ(OPS, libhwt_queue_results(self->queue, ops, OPS));
-	for (i = 0; i < OPS; i++)
-		EXPECT_EQ(i, ops[i].user_data);
-}
-
-TEST_F(queue, peek_and_seen)
-{
-	const struct hwt_event *events;
-	int i, ret, n = 0;
-
-	EXPECT_EQ(0, libhwt_queue_peek(self->queue, &events));
-	ASSERT_TRUE(fire(self->hwt, 11, false));
-	while ((ret = libhwt_queue_peek(self->queue, &events)) > 0) {
-		ASSERT_GE(EVENTS, ret);
-		for (i = 0; i < ret; i++)
-			ASSERT_EQ(n + i, (int)events[i].user_data);
-		/* Take some events; the next peek begins with the rest. */
-		i = ret > 3 ? 3 : ret;
-		libhwt_queue_seen(self->queue, i);
-		n += i;
-	}
-	EXPECT_EQ(0, ret);
-	EXPECT_EQ(11, n);
-	ASSERT_EQ(0, libhwt_stop(self->hwt, NULL));
-	EXPECT_EQ(-ESHUTDOWN, libhwt_queue_peek(self->queue, &events));
-}
-
-/* -- Keys ---------------------------------------------------------------- */
-
-FIXTURE(keys) {
-	struct libhwt *hwt;
-	struct libhwt_queue *queue;
-};
-
-FIXTURE_SETUP(keys)
-{
-	struct libhwt_options options = { .size = sizeof(options), .flags = HWT_SETUP_KEYS };
-
-	ASSERT_EQ(0, libhwt_open(&self->hwt, &options));
-	ASSERT_EQ(0, queue_make(&self->queue, self->hwt, OPS, EVENTS));
-}
-
-FIXTURE_TEARDOWN(keys)
-{
-	libhwt_close(self->hwt);
-}
-
-TEST_F(keys, schedule_or_move)
-{
-	__u64 deadline = libhwt_now(self->hwt) + 3 * HOUR;
-	struct hwt_get_args get = { .size = sizeof(get) };
-	struct hwt_event event;
-	struct hwt_op ops[4];
-
-	ASSERT_EQ(0, libhwt_queue_key_after(self->queue, 5, HOUR));
-	ASSERT_EQ(0, libhwt_queue_key_at(self->queue, 5, deadline));
-	ASSERT_EQ(0, libhwt_queue_key_after(self->queue, 6, 5 * MSEC));
-	ASSERT_EQ(0, libhwt_queue_cancel(self->queue, 7));
-	ASSERT_EQ(1, libhwt_queue_next(self->queue, &event, 1, PATIENCE_NS));
-	EXPECT_EQ(6, event.id);
-	ASSERT_EQ(4, libhwt_queue_results(self->queue, ops, 4));
-	EXPECT_EQ(0, ops[0].result);
-	EXPECT_EQ(HWT_STATE_PENDING, ops[1].result);
-	EXPECT_EQ(0, ops[2].result);
-	EXPECT_EQ(-ENOENT, ops[3].result);
-	ASSERT_EQ(0, libhwt_get(self->hwt, 5, &get));
-	EXPECT_LE(deadline, get.deadline_ns);
-	EXPECT_GT(deadline + SEC, get.deadline_ns);
-}
-
 /* A queued cancel keeps the event out of the ring, whichever call moves events to the ring. */
-TEST_F(keys, operations_come_before_events)
+TEST_F(queue, operations_come_before_events)
 {
-	const struct hwt_event *events;
 	struct hwt_event event;
-	struct hwt_op *op;
+	struct hwt_op op;
+	uint64_t id;
 	int way;
 
-	for (way = 0; way < 4; way++) {
-		ASSERT_EQ(0, libhwt_key_after(self->hwt, 1, 0));
+	for (way = 0; way < 3; way++) {
+		ASSERT_EQ(0, libhwt_after(self->hwt, 0, 0, &id));
 		ASSERT_TRUE(hwt_wait_expired(libhwt_fd(self->hwt), way + 1));
-		op = libhwt_queue_get(self->queue);
-		ASSERT_NE(NULL, op);
-		*op = op_cancel(1);
+		ASSERT_EQ(0, add(self->queue, op_cancel(id)));
 		EXPECT_EQ(0, way == 0 ? libhwt_next(self->hwt, &event, 1, 0) :
 			     way == 1 ? libhwt_next(self->hwt, &event, 1, MSEC) :
-			     way == 2 ? libhwt_queue_next(self->queue, &event, 1, 0) :
-					libhwt_queue_peek(self->queue, &events));
-		EXPECT_EQ(HWT_STATE_EVENT, op->result);
-		EXPECT_EQ(1, libhwt_queue_results(self->queue, NULL, 1));
+					next(self->hwt, self->queue, &event, 0));
+		ASSERT_EQ(1, libhwt_queue_results(self->queue, &op, 1));
+		EXPECT_EQ(HWT_STATE_EVENT, op.result);
 	}
-}
-
-TEST_F(keys, forget)
-{
-	const struct hwt_event *events;
-	struct hwt_event event[8];
-
-	ASSERT_TRUE(fire(self->hwt, EVENTS, true));
-	EXPECT_EQ(0, libhwt_queue_forget(self->queue, 1));
-	ASSERT_EQ(EVENTS, libhwt_queue_peek(self->queue, &events));
-	EXPECT_EQ(0, libhwt_queue_forget(self->queue, 9));
-	EXPECT_EQ(1, libhwt_queue_forget(self->queue, 3));
-	EXPECT_EQ(0, libhwt_queue_forget(self->queue, 3));
-	EXPECT_EQ(HWT_EVENT_EXPIRED, events[1].kind);
-	EXPECT_EQ(0, events[2].kind);
-	/* The next peek does not begin with a forgotten event. */
-	EXPECT_EQ(1, libhwt_queue_forget(self->queue, 1));
-	ASSERT_EQ(EVENTS - 1, libhwt_queue_peek(self->queue, &events));
-	EXPECT_EQ(2, events[0].id);
-	ASSERT_EQ(EVENTS - 2, libhwt_next(self->hwt, event, 8, 0));
-	EXPECT_EQ(2, event[0].id);
-	EXPECT_EQ(4, event[1].id);
-	/* With all events forgotten, a wait is for new events. */
-	ASSERT_EQ(0, libhwt_key_after(self->hwt, 1, 0));
-	ASSERT_TRUE(hwt_wait_expired(libhwt_fd(self->hwt), EVENTS + 1));
-	ASSERT_EQ(1, libhwt_queue_peek(self->queue, &events));
-	EXPECT_EQ(1, libhwt_queue_forget(self->queue, 1));
-	EXPECT_EQ(0, libhwt_queue_peek(self->queue, &events));
-	EXPECT_EQ(0, libhwt_next(self->hwt, event, 8, 10 * MSEC));
-	EXPECT_EQ(0, hwt_wait(libhwt_fd(self->hwt), 0));
 }
 
 /*
@@ -535,7 +332,6 @@ TEST(other_descriptors_get_their_turns)
 /* The descriptor is replaced by another file, on which any system call would fail. */
 TEST(reaping_is_no_system_call)
 {
-	const struct hwt_event *first;
 	struct hwt_event events[10];
 	struct libhwt_queue *queue;
 	struct libhwt *hwt;
@@ -545,7 +341,8 @@ TEST(reaping_is_no_system_call)
 	ASSERT_EQ(0, libhwt_queue_new(&queue, hwt, NULL));
 	ASSERT_TRUE(fire(hwt, 10, false));
 	/* This call moves all events to the ring. */
-	ASSERT_EQ(10, libhwt_queue_peek(queue, &first));
+	ASSERT_EQ(0, add(queue, op_get(1)));
+	ASSERT_EQ(0, libhwt_queue_submit(queue));
 	null = open("/dev/null", O_RDWR);
 	fd = dup(libhwt_fd(hwt));
 	ASSERT_LE(0, null);
@@ -564,7 +361,7 @@ TEST(reaping_is_no_system_call)
 	close(null);
 }
 
-/* A context has at most one queue; after a stop, none can be created. */
+/* A context has at most one queue. */
 TEST_F(queue, busy)
 {
 	struct libhwt_queue *queue = NULL;
@@ -576,11 +373,6 @@ TEST_F(queue, busy)
 	ASSERT_EQ(0, libhwt_adopt(&other, dup(libhwt_fd(self->hwt))));
 	EXPECT_EQ(-EBUSY, libhwt_queue_new(&queue, other, NULL));
 	EXPECT_EQ(-EBUSY, libhwt_next(other, &event, 1, 0));
-	libhwt_close(other);
-
-	ASSERT_EQ(0, libhwt_open(&other, NULL));
-	ASSERT_EQ(0, libhwt_stop(other, NULL));
-	EXPECT_EQ(-EBUSY, libhwt_queue_new(&queue, other, NULL));
 	EXPECT_EQ(NULL, queue);
 	libhwt_close(other);
 }
@@ -657,7 +449,7 @@ TEST(no_memory)
 	EXPECT_EQ(-EBUSY, queue_make(&queue, hwt, 4096, 8192));
 	ASSERT_EQ(0, libhwt_after(hwt, 0, 2, NULL));
 	ASSERT_EQ(0, queue_make(&queue, hwt, 4096, 4096));
-	ASSERT_EQ(1, libhwt_queue_next(queue, &event, 1, PATIENCE_NS));
+	ASSERT_EQ(1, next(hwt, queue, &event, PATIENCE_NS));
 	EXPECT_EQ(2, event.user_data);
 	libhwt_close(hwt);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The life of a timeout, to its expiry or a stop. For ids, see ids.c; for races of cancel and
- * modify, see process.c; for deadlines that never come, kernel/test_basics.c and timens.c. "Netty"
- * marks a test that Netty's timer has as well.
+ * The life of a timeout, to its expiry or the cancel of all. For ids, see ids.c; for races of
+ * cancel and modify, see process.c; for deadlines that never come, kernel/test_basics.c and
+ * timens.c. "Netty" marks a test that Netty's timer has as well.
  *
  * hwt-test: timeout 300
  */
@@ -46,7 +46,7 @@ TEST_F(ctx, after_its_delay)
 		EXPECT_EQ((__u32)HWT_EVENT_EXPIRED, event.kind);
 		EXPECT_EQ((__u32)HWT_EVENT_LAST, event.flags);
 		EXPECT_EQ(0ULL, event.overruns);
-		EXPECT_EQ(0ULL, event.reserved[0] | event.reserved[1]);
+		EXPECT_EQ(0ULL, event.reserved);
 		/* Due at the first tick at or after the requested time, and never early */
 		EXPECT_EQ(0ULL, event.deadline_ns % self->tick);
 		EXPECT_LE(before + delay, event.deadline_ns);
@@ -75,61 +75,15 @@ TEST_F(ctx, slack)
 	}
 }
 
-/* In any state, a stopped timeout has one last event, which can be withdrawn. */
-TEST_F(ctx, stop_in_all_states)
+/* A cancel of all ends each timeout once, although some fire meanwhile. */
+TEST_F_TIMEOUT(ctx, cancel_all_while_others_fire, 100)
 {
-	__u64 fired, pending, withdrawn, ticking, waiting, never, before;
-	struct hwt_event events[8], *event;
-	struct hwt_get_args get;
-	unsigned int seen = 0;
-	int i;
+	unsigned int far = quick() ? 20000 : 100000, near = 500, i;
+	struct hwt_stats_args stats;
+	struct hwt_event event;
+	__u64 start;
 
-	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, 0, MSEC, 3, &ticking));
-	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, 0, 1, &fired));
-	ASSERT_TRUE(until(!hwt_get(self->fd, fired, &get) && get.state == HWT_STATE_EVENT));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 2, &pending));
-	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_DELAY, HOUR, 1, 4, &waiting));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HWT_NEVER, 5, &never));
-	ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, 6, &withdrawn));
-
-	before = now_ns();
-	EXPECT_EQ(5, hwt_stop(self->fd));
-	EXPECT_EQ(0, hwt_stop(self->fd));
-	ASSERT_EQ(0, hwt_get(self->fd, withdrawn, &get));
-	EXPECT_EQ((__u32)HWT_STATE_EVENT, get.state);
-	EXPECT_EQ(0ULL, get.remaining_ns);
-	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(self->fd, withdrawn));
-	EXPECT_EQ(POLLIN, hwt_wait(self->fd, 0));
-	ASSERT_EQ(5, hwt_read(self->fd, events, 8));
-	for (i = 0; i < 5; i++) {
-		event = &events[i];
-		seen |= 1 << event->user_data;
-		EXPECT_EQ((__u32)HWT_EVENT_LAST, event->flags);
-		/* A stop does not replace an unread event. */
-		EXPECT_EQ((__u32)(event->id == fired || event->id == ticking ?
-				  HWT_EVENT_EXPIRED : HWT_EVENT_STOPPED), event->kind);
-		EXPECT_EQ(event->kind == HWT_EVENT_STOPPED,
-			  event->deadline_ns > now_ns() + HOUR / 2);
-		EXPECT_TRUE(event->kind != HWT_EVENT_STOPPED || event->fired_ns >= before);
-		EXPECT_GE(now_ns(), event->fired_ns);
-		EXPECT_EQ(event->id == never, event->deadline_ns == HWT_NEVER);
-	}
-	EXPECT_EQ(0x3eU, seen);
-	EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(self->fd, 0));
-	EXPECT_EQ(0, hwt_read(self->fd, events, 8));
-	EXPECT_EQ(-ENOENT, hwt_del(self->fd, ticking));
-}
-
-/* One event each, in their order, although some timeouts fire during the stop. */
-TEST_F_TIMEOUT(ctx, stop_while_others_fire, 100)
-{
-	unsigned int far = quick() ? 20000 : 100000, near = 500, n = 0, i;
-	static struct hwt_event events[512];
-	__u64 start, last = 0, sum = 0;
-	int ret;
-
-	/* A stop proceeds by id, so the timeouts that fire come last. */
+	/* A cancel of all proceeds by id, so the timeouts that fire come last. */
 	for (i = 0; i < far; i++)
 		ASSERT_EQ(0, hwt_add(self->fd, 0, HOUR, i, NULL));
 	start = now_ns();
@@ -137,18 +91,11 @@ TEST_F_TIMEOUT(ctx, stop_while_others_fire, 100)
 		ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, start + i * MSEC, far + i, NULL));
 	/* Wait for the first event: the wheel has collected all timeouts. */
 	ASSERT_EQ(POLLIN, hwt_wait(self->fd, PATIENCE_MS));
-	ASSERT_LE(far, hwt_stop(self->fd));
-	while ((ret = hwt_read(self->fd, events, 512)) > 0) {
-		for (i = 0; i < (unsigned int)ret; i++) {
-			ASSERT_LE(last, events[i].fired_ns);
-			last = events[i].fired_ns;
-			sum += events[i].user_data;
-		}
-		n += ret;
-	}
-	EXPECT_EQ(0, ret);
-	EXPECT_EQ(far + near, n);
-	EXPECT_EQ((__u64)n * (n - 1) / 2, sum);
+	EXPECT_EQ((int)(far + near), hwt_del_all(self->fd));
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
+	stats = hwt_now(self->fd);
+	EXPECT_EQ(far + near, stats.cancelled);
+	EXPECT_EQ(0ULL, stats.timeouts + stats.pending + stats.events);
 }
 
 TEST_HARNESS_MAIN

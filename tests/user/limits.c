@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Limits on the timeouts and wheels of a context and of a user. For memory, see cgroup.c.
+ * Limits on the timeouts of a context and of a user. For memory, see cgroup.c.
  *
- * hwt-test: load max_timeouts=500 max_user_timeouts=1000 max_user_wheels=4
+ * hwt-test: load max_timeouts=500 max_user_timeouts=1000
  * hwt-test: timeout 150
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "guest.h"
@@ -15,12 +14,6 @@
 
 #define TIMEOUTS	500
 #define USER_TIMEOUTS	1000
-#define USER_WHEELS	4	/* the shared wheel, */
-#define PRIVATE		3	/* and private ones */
-#define SHOWN		1000	/* HWT_SHOWN_MAX */
-#define THREADS_MAX	"/proc/sys/kernel/threads-max"
-#define CONTEXTS	"/sys/kernel/debug/hwt/contexts"
-#define UNLISTED	"/sys/kernel/debug/hwt/unlisted_contexts"
 
 /* Two users without other contexts */
 #define ALICE		4001
@@ -66,7 +59,7 @@ static unsigned int fill(int fd, unsigned int count, int *error)
 	return n;
 }
 
-/* A cancelled timeout counts until its memory is free, so room appears after a while. */
+/* With a thread, a cancelled timeout counts until its memory is free, so room appears later. */
 #define ADDED_SOON(_fd)		until(!hwt_add(_fd, 0, HOUR, 0, NULL))
 
 TEST_F(user, timeouts_of_all_contexts)
@@ -106,9 +99,7 @@ TEST_F(user, timeouts_of_all_contexts)
 	EXPECT_TRUE(ADDED_SOON(c));
 	EXPECT_EQ(-ENOSPC, hwt_add(c, 0, HOUR, 0, NULL));
 
-	/* A stop makes no room while its events are unread; a close does. */
-	EXPECT_EQ(400, hwt_stop(b));
-	EXPECT_EQ(-ENOSPC, hwt_add(c, 0, HOUR, 0, NULL));
+	/* A close makes room. */
 	close(b);
 	self->fd[1] = open_as(BOB);
 	for (i = 0; i < 400; i++)
@@ -131,12 +122,9 @@ TEST_F(user, timeouts_of_root)
 
 	ASSERT_EQ(0, hwt_info(OPEN_AS(ALICE), &info));
 	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
-	EXPECT_EQ((__u32)USER_WHEELS, info.max_user_wheels);
-	/* With CAP_SYS_RESOURCE, INFO returns no limit of wheels. */
 	ASSERT_EQ(0, hwt_info(fd, &info));
 	EXPECT_EQ((__u64)TIMEOUTS, info.max_timeouts);
 	EXPECT_EQ((__u64)USER_TIMEOUTS, info.max_user_timeouts);
-	EXPECT_EQ(0U, info.max_user_wheels);
 	ASSERT_EQ(0, hwt_with(keyed, SETUP, setup, .flags = HWT_SETUP_KEYS));
 	for (i = 0; i < TIMEOUTS; i++)
 		ASSERT_EQ(0, hwt_key(keyed, 0, HOUR, i));
@@ -279,43 +267,6 @@ TEST_F(user, max_pending)
 	EXPECT_EQ(HWT_STATE_EVENT, hwt_del(fd, 1));
 }
 
-TEST_F(user, wheels)
-{
-	char threads[32];
-	int i, fd;
-
-	/*
-	 * A failed SETUP must not use up a wheel. One context stays open, because the module frees
-	 * a user's counters with its last context.
-	 */
-	fd = OPEN_AS(ALICE);
-	for (i = 0; i < 2 * USER_WHEELS; i++)
-		EXPECT_EQ(-EINVAL, hwt_with(fd, SETUP, setup, .levels = 77));
-	ASSERT_EQ(0, hwt_setup(fd, CLOCK_MONOTONIC));
-	for (i = 1; i < PRIVATE; i++)
-		ASSERT_EQ(0, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
-	EXPECT_EQ(-EBUSY, hwt_setup(self->fd[0], CLOCK_MONOTONIC));
-	fd = OPEN_AS(ALICE);
-	EXPECT_EQ(-ENOSPC, hwt_setup(fd, CLOCK_MONOTONIC));
-	EXPECT_EQ((__u32)HWT_LIMIT_USER_WHEELS, hwt_now(fd).limit);
-	EXPECT_EQ(0, fd_number(fd, "hwt-private"));
-	EXPECT_EQ(0, hwt_setup(OPEN_AS(BOB), CLOCK_MONOTONIC));
-	close(self->fd[0]);
-	self->fd[0] = OPEN_AS(ALICE);
-	self->n--;
-	EXPECT_EQ(0, hwt_setup(fd, CLOCK_MONOTONIC));
-	EXPECT_EQ(1, fd_number(fd, "hwt-private"));
-	EXPECT_EQ(-ENOSPC, hwt_setup(self->fd[0], CLOCK_MONOTONIC));
-	EXPECT_EQ(0, hwt_add(self->fd[0], 0, HOUR, 0, NULL));
-
-	/* At the system's limit of threads, no wheel can be created. */
-	snprintf(threads, sizeof(threads), "%llu", read_number(THREADS_MAX));
-	ASSERT_TRUE(write_text(THREADS_MAX, "1"));
-	i = open_as(BOB) < 0 ? hwt_errno() : 0;
-	ASSERT_TRUE(write_text(THREADS_MAX, threads));
-	EXPECT_EQ(-ENOMEM, i);
-}
-
 /*
  * Let @maker create a user namespace with a map of ids, and call @run in it. Return the result,
  * or -EOPNOTSUPP without user namespaces.
@@ -348,81 +299,31 @@ static int in_namespace(uid_t maker, const char *map, int (*run)(void))
 	return status < 0 ? -EPROTO : -status;
 }
 
-/* Create a private wheel as user 1 of the namespace. */
-static int want_a_wheel(void)
+/* Create a timeout as user 1 of the namespace. */
+static int want_a_timeout(void)
 {
 	int fd;
 
 	if (setresuid(1, 1, 1))
 		return -EPROTO;
 	fd = hwt_open(0);
-	return fd < 0 ? fd : hwt_setup(fd, CLOCK_MONOTONIC);
+	return fd < 0 ? fd : hwt_add(fd, 0, HOUR, 0, NULL);
 }
 
-/* As root of the namespace, use up the limits as each id: together they have those of one user. */
+/* As root of the namespace, use up the limit as each id: together they have that of one user. */
 static int take_all(void)
 {
-	unsigned int wheels = 0, timeouts = 0;
-	int fd, ret;
+	unsigned int timeouts = 0, n;
+	int ret = 0;
 	uid_t id;
 
 	if (setresuid(0, 0, 0))
 		return -EPROTO;
 	for (id = 0; id < 8; id++) {
-		do {
-			fd = open_as(id);
-			ret = fd < 0 ? fd : hwt_setup(fd, CLOCK_MONOTONIC);
-			wheels += !ret;
-			while (fd >= 0 && !hwt_add(fd, 0, HOUR, 0, NULL))
-				timeouts++;
-		} while (!ret);
-		if (ret != -ENOSPC)
-			return ret;
+		n = fill(open_as(id), TIMEOUTS, &ret);
+		timeouts += n;
 	}
-	return wheels == PRIVATE && timeouts == USER_TIMEOUTS &&
-	       private_threads(NULL) == PRIVATE ? 0 : -EPROTO;
-}
-
-/* A user has at most SHOWN directories, as no cgroup is charged for them. Other contexts work. */
-TEST_F_TIMEOUT(user, directories_in_debugfs, 120)
-{
-	struct rlimit limit = { SHOWN + 100, SHOWN + 100 };
-	static int fd[SHOWN + 10];
-	struct ring ring;
-	char noted[128];
-	unsigned int i;
-	__u64 id;
-
-	snprintf(noted, sizeof(noted), "%s/hwtctl stats | grep -q 'beyond 1,000 .*: 1 without'",
-		 getenv("HWT_BIN"));
-	ASSERT_EQ(0, access(CONTEXTS, X_OK));
-	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	ASSERT_EQ(0, names_in(CONTEXTS, ""));
-	for (i = 0; i < SHOWN + 10; i++) {
-		fd[i] = open_as(ALICE);
-		ASSERT_LE(0, fd[i]);
-	}
-	EXPECT_EQ(SHOWN, names_in(CONTEXTS, ""));
-	EXPECT_EQ(10, read_number(UNLISTED));
-	EXPECT_EQ(0, hwt_add(fd[SHOWN + 9], 0, HOUR, 1, &id));
-	self->fd[self->n++] = open_as(BOB);
-	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
-	/* hwtctl finds contexts by their descriptors, and notes the one that has none. */
-	EXPECT_NE(0, system(noted));
-	ASSERT_EQ(0, ring_make(&ring, fd[SHOWN + 9], 0, 16, 16));
-	close(fd[--i]);
-	EXPECT_EQ(0, system(noted));
-	ring_unmap(&ring);
-	/* Closing a context makes room only if the context had a directory. */
-	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
-	close(fd[0]);
-	EXPECT_EQ(SHOWN, names_in(CONTEXTS, ""));
-	fd[0] = open_as(ALICE);
-	EXPECT_EQ(SHOWN + 1, names_in(CONTEXTS, ""));
-	while (i)
-		close(fd[--i]);
-	EXPECT_EQ(1, names_in(CONTEXTS, ""));
-	EXPECT_EQ(0, read_number(UNLISTED));
+	return ret == -ENOSPC && timeouts == USER_TIMEOUTS ? 0 : -EPROTO;
 }
 
 /* Subordinate ids of a user do not multiply the user's limits. */
@@ -430,44 +331,18 @@ TEST_F(user, subordinate_ids)
 {
 	int i, ret;
 
-	for (i = 0; i < PRIVATE; i++)
-		ASSERT_EQ(0, hwt_setup(OPEN_AS(ALICE), CLOCK_MONOTONIC));
-	ret = in_namespace(ALICE, "1 100001 1\n", want_a_wheel);
+	for (i = 0; i < USER_TIMEOUTS / TIMEOUTS; i++)
+		ASSERT_EQ((unsigned int)TIMEOUTS, fill(OPEN_AS(ALICE), TIMEOUTS, &ret));
+	ret = in_namespace(ALICE, "1 100001 1\n", want_a_timeout);
 	if (ret == -EOPNOTSUPP)
 		SKIP(return, "no user namespaces");
 	EXPECT_EQ(-ENOSPC, ret);
 	/* Those of another user have that user's limits. */
-	EXPECT_EQ(0, in_namespace(BOB, "1 100001 1\n", want_a_wheel));
+	EXPECT_EQ(0, in_namespace(BOB, "1 100001 1\n", want_a_timeout));
 	/* A namespace created by root counts as a user of its own, whatever its ids. */
-	EXPECT_EQ(0, in_namespace(0, "1 100001 1\n", want_a_wheel));
-	EXPECT_EQ(0, in_namespace(0, "1 4001 1\n", want_a_wheel));
-	while (self->n)
-		close(self->fd[--self->n]);
-	ASSERT_TRUE(until(!private_threads(NULL)));
+	EXPECT_EQ(0, in_namespace(0, "1 100001 1\n", want_a_timeout));
+	EXPECT_EQ(0, in_namespace(0, "1 4001 1\n", want_a_timeout));
 	EXPECT_EQ(0, in_namespace(0, "0 100000 8\n", take_all));
-}
-
-/* CAP_SYS_RESOURCE counts when the context is opened. */
-TEST_F(user, wheels_without_limit)
-{
-	int fd[USER_WHEELS + 3], late, i;
-
-	for (i = 0; i < (int)ARRAY_SIZE(fd); i++) {
-		fd[i] = hwt_open(0);
-		ASSERT_LE(0, fd[i]);
-		EXPECT_EQ(0, hwt_setup(fd[i], CLOCK_MONOTONIC));
-	}
-	/* Wheels created with the capability are not counted. */
-	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
-	for (i = 0; i < PRIVATE; i++)
-		EXPECT_EQ(0, hwt_setup(OPEN_AS(0), CLOCK_MONOTONIC));
-	late = hwt_open(0);
-	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, true));
-	ASSERT_LE(0, late);
-	EXPECT_EQ(-ENOSPC, hwt_setup(late, CLOCK_MONOTONIC));
-	close(late);
-	for (i = 0; i < (int)ARRAY_SIZE(fd); i++)
-		close(fd[i]);
 }
 
 TEST_HARNESS_MAIN

@@ -52,24 +52,6 @@ TEST(each_user_has_its_own_count)
 	EXPECT_EQ(0, unload_module("hwt"));
 }
 
-/* With no limit a user may have more private wheels than the default. */
-TEST(any_number_of_wheels)
-{
-	int fd[20];
-	size_t i;
-
-	ASSERT_EQ(0, load("max_user_timeouts=0 max_user_wheels=0"));
-	/* With the capability there is no limit in any case. */
-	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
-	for (i = 0; i < ARRAY_SIZE(fd); i++) {
-		fd[i] = hwt_open_private(CLOCK_MONOTONIC);
-		EXPECT_LE(0, fd[i]);
-	}
-	for (i = 0; i < ARRAY_SIZE(fd); i++)
-		close(fd[i]);
-	EXPECT_EQ(0, unload_module("hwt"));
-}
-
 /* Unloading fails while the device is open. After the close, it waits for unreleased timeouts. */
 TEST(unload_at_once_after_close)
 {

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 
 #include "fixtures.h"
+#include "guest.h"
 
 static __u64 round_up(__u64 ns, __u64 tick)
 {
@@ -22,26 +23,28 @@ static int add_at(int fd, __u32 mode, __u64 first, __u64 period, __u64 *id)
 
 /*
  * Each event stands for overruns + 1 periods, so the events tell how many periods are over. The
- * phase does not drift, however slow the guest is.
+ * phase does not drift, however late the events are.
  */
 TEST_F(ctx, fixed_rate_keeps_its_phase)
 {
-	__u64 first = now_ns() + 50 * MSEC, period = 30 * MSEC + 12345, id, over = 0;
+	__u64 first = now_ns() + 50 * MSEC, period = 30 * MSEC + 12345, id, over = 0, last;
+	bool thread = contexts_have_threads();
 	struct hwt_event event;
 	int i;
 
 	ASSERT_EQ(0, add_at(self->fd, HWT_MODE_FIXED_RATE, first, period, &id));
 	for (i = 0; i < 20; i++) {
+		sleep_ns(i % 3 * 40 * MSEC);
 		ASSERT_EQ(1, hwt_next(self->fd, &event));
 		EXPECT_EQ(id, event.id);
 		EXPECT_EQ(42ULL, event.user_data);
 		EXPECT_EQ((__u32)HWT_EVENT_EXPIRED, event.kind);
 		EXPECT_EQ(0U, event.flags);
-		/* The deadline is that of one of the event's periods. */
 		EXPECT_LE(round_up(first + over * period, self->tick), event.deadline_ns);
 		over += event.overruns + 1;
-		EXPECT_GE(round_up(first + (over - 1) * period, self->tick),
-			  event.deadline_ns);
+		last = round_up(first + (over - 1) * period, self->tick);
+		/* The deadline is that of the last of these periods, unless a thread was late. */
+		EXPECT_TRUE(event.deadline_ns == last || (thread && event.deadline_ns < last));
 		/* All of these periods are over. */
 		EXPECT_LE(first + (over - 1) * period, event.fired_ns);
 	}
@@ -211,7 +214,7 @@ static int read_at_once(int fd, struct hwt_event *event, unsigned int turn)
 TEST_F_TIMEOUT(ctx, next_deadline_after_a_read, 60)
 {
 	int rounds = quick() ? 10 : 20, fd, ep, copies[TOLD], i, j;
-	struct hwt_event event, stopped;
+	struct hwt_event event;
 	struct hwt_get_args get;
 	__u64 id;
 
@@ -222,43 +225,13 @@ TEST_F_TIMEOUT(ctx, next_deadline_after_a_read, 60)
 		ASSERT_EQ(0, hwt_add_periodic(fd, HWT_MODE_FIXED_RATE, 0, 20 * MSEC, 0, &id));
 		for (j = 0; j < 5; j++) {
 			ASSERT_EQ(1, read_at_once(fd, &event, i));
-			/* After the last read, stop at once. */
-			if (j == 4)
-				break;
 			ASSERT_EQ(0, hwt_get(fd, id, &get));
 			EXPECT_TRUE(get.state & HWT_STATE_PENDING);
 			EXPECT_LT(event.deadline_ns, get.deadline_ns);
 		}
-		ASSERT_LE(0, hwt_stop(fd));
-		ASSERT_EQ(1, hwt_read(fd, &stopped, 1));
-		/* In a slow guest, this may be the event of a later firing. */
-		EXPECT_LT(event.deadline_ns, stopped.deadline_ns);
-		EXPECT_EQ((__u32)HWT_EVENT_LAST, stopped.flags);
 		close(ep);
 		for (j = 0; j < TOLD; j++)
 			close(copies[j]);
-		close(fd);
-	}
-}
-
-/* A timeout that fires during a stop has an event of either kind, with that deadline. */
-TEST_F_TIMEOUT(ctx, stop_while_they_fire, 60)
-{
-	struct hwt_event events[512];
-	int rounds = quick() ? 10 : 20, fd, i, j, ret;
-	__u64 first, period = HOUR, id;
-
-	for (i = 0; i < rounds; i++) {
-		fd = hwt_open_private(CLOCK_MONOTONIC);
-		ASSERT_LE(0, fd);
-		first = (now_ns() / MSEC + 50) * MSEC;
-		for (j = 0; j < 1000; j++)
-			ASSERT_EQ(0, add_at(fd, HWT_MODE_FIXED_RATE, first, period, &id));
-		ASSERT_EQ(POLLIN, hwt_wait(fd, PATIENCE_MS));
-		ASSERT_LE(0, hwt_stop(fd));
-		while ((ret = hwt_read(fd, events, 512)) > 0)
-			for (j = 0; j < ret; j++)
-				ASSERT_EQ(first, events[j].deadline_ns);
 		close(fd);
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CPU, priority and busy waiting of the thread of a private wheel, and the capability that they
- * require. For values out of range, see badinput.c.
+ * A context with a kernel thread: its CPU, priority and busy waiting, and the capability that it
+ * requires. For values out of range, see badinput.c.
  *
  * hwt-test: timeout 150
  */
@@ -11,15 +11,15 @@
 #include "guest.h"
 
 #define place(_fd, _flags, _cpu, _priority)				\
-	hwt_with(_fd, SETUP, setup, .flags = (_flags) | HWT_SETUP_PRIVATE,	\
+	hwt_with(_fd, SETUP, setup, .flags = (_flags) | HWT_SETUP_THREAD,	\
 		 .cpu = (_cpu), .priority = (_priority))
 
-/* Return the thread of the private wheel; 0: there is none. */
+/* Return the thread of the context; 0: there is none. */
 static pid_t find_thread(void)
 {
 	pid_t pid = 0;
 
-	private_threads(&pid);
+	context_threads(&pid);
 	return pid;
 }
 
@@ -94,6 +94,7 @@ TEST_F(ctx, without_the_capability)
 	ASSERT_EQ(0, set_capability(CAP_SYS_NICE, false));
 	fds[1] = hwt_open(0);
 	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(-EPERM, place(fds[i], 0, 0, 0));
 		EXPECT_EQ(-EPERM, place(fds[i], HWT_SETUP_CPU, 0, 0));
 		EXPECT_EQ(-EPERM, place(fds[i], HWT_SETUP_BUSY_WAIT | HWT_SETUP_CPU, 0, 0));
 		EXPECT_EQ(-EPERM, place(fds[i], 0, 0, HWT_PRIO_FIFO_LOW));
@@ -102,7 +103,7 @@ TEST_F(ctx, without_the_capability)
 		/* -EPERM, so that the error does not tell which CPUs exist. */
 		EXPECT_EQ(-EPERM, place(fds[i], HWT_SETUP_CPU, ~0U, 0));
 	}
-	EXPECT_EQ(0, find_thread());
+	EXPECT_EQ(contexts_have_threads(), find_thread() != 0);
 	ASSERT_EQ(0, set_capability(CAP_SYS_NICE, true));
 	for (i = 0; i < 2; i++)
 		EXPECT_EQ(0, place(fds[i], HWT_SETUP_CPU, 0, HWT_PRIO_FIFO_LOW));

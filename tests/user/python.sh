@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The package for Python and its samples, in a Debian; see python_test.py.
+# What of the package for Python needs the device, in a Debian; see python_test.py.
 #
 # hwt-test: only stock
 # hwt-test: long
@@ -11,4 +11,4 @@
 set -eu
 . "$HWT_DIR/lib.sh"
 enter env LD_LIBRARY_PATH=/hwt/bin PYTHONPATH=/hwt/python PYTHONDONTWRITEBYTECODE=1 \
-	python3 /hwt/scripts/python_test.py
+	python3 /hwt/scripts/python_test.py Contexts

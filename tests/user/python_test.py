@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests of the package for Python: TAP. python.sh runs all in a guest; the class Bare needs no device, only libhwt."""
+"""Tests of the package for Python: TAP. The class Contexts needs the device, the others only libhwt."""
 import asyncio
 import contextvars
 import errno
 import inspect
+import itertools
 import math
 import os
+import random
 import select
 import signal
 import socket
@@ -58,14 +60,6 @@ class Bare(unittest.TestCase):
             self.assertRaises(ValueError, hwt.open, **bad)
         self.assertEqual(before, descriptors())
 
-    def test_samples_without_the_device(self):
-        if os.path.exists("/dev/hwt"):
-            self.skipTest("there is a device")
-        samples = os.path.join(os.path.dirname(os.path.dirname(hwt.__path__[0])), "samples")
-        for name in "hwt_first", "hwt_asyncio":
-            ran = subprocess.run([sys.executable, f"{samples}/{name}.py"], stderr=subprocess.PIPE, text=True, check=False)
-            self.assertIn("FileNotFoundError: [Errno 2] No such file or directory: '/dev/hwt'", ran.stderr)
-
     def test_times(self):
         for good, ns in (((0.5,), 500000000), ((3,), 3000000000), ((None, 7), 7), ((math.inf,), KEY), ((1e30,), KEY)):
             self.assertEqual(ns, hwt._time(*good))
@@ -92,7 +86,7 @@ class Contexts(unittest.TestCase):
         self.hwt = self.enterContext(hwt.open())
 
     def one(self, context=None):
-        event, = (context or self.hwt).read(PATIENCE)
+        event, = (context or self.hwt).read(PATIENCE, 1)
         self.assertLessEqual(event.deadline_ns, event.fired_ns)
         return event
 
@@ -103,7 +97,7 @@ class Contexts(unittest.TestCase):
                              (lambda: self.hwt.at(self.hwt.now() + 0.1, 42), now + 99999999),
                              (lambda: self.hwt.at(ns=now, user_data=42), now)):
             timeout, event = schedule(), self.one()
-            self.assertEqual((timeout, 42, 0, hwt.Kind.EXPIRED), (event.id, event.user_data, event.overruns, event.kind))
+            self.assertEqual((timeout, 42, 0, 1), (event.id, event.user_data, event.overruns, event.kind))
             self.assertGreaterEqual(event.deadline_ns, ns)
             for call in self.hwt.get, self.hwt.cancel, lambda id: self.hwt.modify(id, 1):
                 self.assertRaises(hwt.NoTimeout, call, timeout)
@@ -132,19 +126,16 @@ class Contexts(unittest.TestCase):
         self.assertEqual((600, 600), (self.hwt.stats()["timeouts"], self.hwt.cancel_all()))
         self.assertEqual([[], []], [self.hwt.timeouts(), self.hwt.read(0.01)])
 
-    def test_stop(self):
-        timeouts = {self.hwt.after(3600), self.hwt.after(ns=hwt.NEVER)}
-        self.assertEqual(2, self.hwt.stop())
-        self.assertEqual({(t, hwt.Kind.STOPPED) for t in timeouts}, {(event.id, event.kind) for event in self.hwt})
-        self.assertRaises(hwt.Stopped, self.hwt.read)
-        self.assertRaises(hwt.Stopped, self.hwt.after, 1)
+    def test_iteration(self):
+        timeouts = [self.hwt.after(0), self.hwt.after(0.1)]
+        self.assertEqual(timeouts, [event.id for event in itertools.islice(self.hwt, 2)])
 
     def test_keys(self):
         context = self.enterContext(hwt.open(keys=True))
         self.assertEqual([KEY, KEY], [context.after(3600, KEY), context.after(0.001, KEY)])
         self.assertEqual((KEY, KEY), self.one(context)[:2])
         self.assertRaises(hwt.NoTimeout, context.cancel, KEY)
-        self.assertEqual([KEY, KEY], [context.every(0.001, KEY), self.one(context).id])
+        self.assertEqual([KEY, KEY], [context.every(0.001, KEY), context.read(PATIENCE, count=1)[0].id])
 
     def test_limits(self):
         wheel = self.enterContext(hwt.open(max_pending=2, clock=time.CLOCK_REALTIME, tick_ns=10000000))
@@ -201,6 +192,107 @@ class Contexts(unittest.TestCase):
         self.assertRaises(ZeroDivisionError, read)
 
 
+class Timers(unittest.TestCase):
+    """Timers in the process, without a loop. called has what was called."""
+
+    def setUp(self):
+        self.timers = self.enterContext(hwt.Timers())
+        self.called = []
+
+    def until(self, count):
+        while len(self.called) < count:
+            time.sleep(self.timers.wait())
+            self.timers.run()
+        return self.called
+
+    def test_each_fires_once_and_in_order(self):
+        """A model: the deadline of each timer, or None. Slots are used again while libhwt has them linked."""
+        random.seed(1)
+        model, fired, end = {}, [], time.monotonic() + 1.5
+
+        def fire(number):
+            self.assertLessEqual(model[number].when(), self.timers.now())
+            fired.append((model.pop(number).when(), number))
+
+        def change(number):
+            timer, delay = model.get(number), random.choice((0.001, 0.01, 0.1, random.random(), 3600))
+            if timer is None:
+                model[number] = self.timers.call_later(delay, fire, number)
+            elif random.random() < 0.4:
+                model.pop(number).cancel()
+            elif random.random() < 0.5:
+                timer.reschedule(delay)
+            else:
+                timer.reschedule_at(self.timers.now() + delay)
+
+        while time.monotonic() < end:
+            for _ in range(20):
+                change(random.randrange(3000))
+            self.assertEqual(len(model), len(self.timers))
+            fired.clear()
+            now = self.timers.now()
+            self.timers.run()
+            self.assertEqual(sorted(fired, key=lambda one: one[0]), fired)
+            self.assertFalse([timer for timer in model.values() if timer.when() < now - 0.01])
+        for timer in model.values():
+            timer.reschedule(0)
+        time.sleep(0.01)
+        self.assertEqual((len(model), 0), (self.timers.run(), len(self.timers)))
+        self.assertEqual(((), None), (tuple(model), self.timers.wait()))
+
+    def test_callbacks_change_those_that_are_due(self):
+        def first():
+            self.assertEqual(0, self.timers.run())
+            timers[0].cancel()
+            timers[1].reschedule(0.05)
+            timers[2].reschedule(math.inf)
+            self.timers.call_later(-1, self.called.append, "set")
+            self.called.append("first")
+
+        self.timers.call_later(0, first)
+        timers = [self.timers.call_later(0, self.called.append, n) for n in range(4)]
+        time.sleep(0.01)
+        self.assertEqual((2, ["first", 3]), (self.timers.run(), self.called))
+        self.assertEqual(["first", 3, "set", 1], self.until(4))
+        timers[2].reschedule(0)
+        self.assertEqual(2, self.until(5)[4])
+        self.assertRaises(RuntimeError, timers[0].reschedule, 1)
+
+    def test_an_exception_loses_no_timer(self):
+        for what in lambda: 1 // 0, lambda: self.called.append(1), self.timers.close, lambda: self.called.append(2):
+            self.timers.call_later(0, what)
+        time.sleep(0.01)
+        self.assertRaises(ZeroDivisionError, self.timers.run)
+        self.assertEqual((2, [1]), (self.timers.run(), self.called))
+        self.assertRaises(ValueError, self.timers.run)
+        self.assertRaises(RuntimeError, self.timers.call_later, 1, print)
+
+    def test_periodic(self):
+        timer = self.timers.call_every(0.02, lambda: self.called.append((timer.overruns, timer.when())))
+        begin = timer.when()
+        time.sleep(0.09)
+        self.until(3)
+        self.assertLessEqual(3, self.called[0][0])
+        for _, when in self.called:
+            self.assertAlmostEqual(0, (when - begin + 0.01) % 0.02 - 0.01)
+        timer.cancel()
+        self.assertEqual((None, False), (self.timers.wait(), bool(self.timers)))
+
+    def test_descriptor_clocks_and_bad_values(self):
+        for clock in time.CLOCK_BOOTTIME, time.CLOCK_REALTIME:
+            with hwt.Timers(clock=clock, granularity=0.01) as timers:
+                timers.call_at(time.clock_gettime(clock) + 0.02, self.called.append, clock)
+                self.assertEqual([], select.select([timers], [], [], 0)[0])
+                self.assertTrue(select.select([timers], [], [], PATIENCE)[0])
+                self.assertEqual((1, clock), (timers.run(), self.called.pop()))
+        for kind, call, *args in ((ValueError, self.timers.call_later, math.nan, print), (ValueError, self.timers.call_every, 0, print),
+                                  (TypeError, self.timers.call_later, "1", print)):
+            self.assertRaises(kind, call, *args)
+        for bad in {"clock": 99}, {"granularity": -1}, {"granularity": 1e9}:
+            self.assertRaises(ValueError, hwt.Timers, **bad)
+        self.assertEqual(0, len(self.timers))
+
+
 class Loop(unittest.IsolatedAsyncioTestCase):
     """Timers of asyncio. called has what was called; early, what was called too early."""
 
@@ -241,12 +333,9 @@ class Loop(unittest.IsolatedAsyncioTestCase):
     async def test_cancel(self):
         pair = [self.later(0.5, n, lambda n=n: pair[1 - n].cancel()) for n in range(2)]
         self.later(0.5, "never").cancel()
-        pending = self.later(3600, "never")
-        self.timers._flush()
-        pending.cancel()
         self.later(1, "end")
         self.assertEqual([0, "end"], await self.until(2))
-        self.assertEqual(0, self.timers._hwt.stats()["timeouts"])
+        self.assertEqual(0, len(self.timers))
 
     async def test_reschedule(self):
         timers = [self.later(3600 + n, n) for n in range(2)]
@@ -282,31 +371,11 @@ class Loop(unittest.IsolatedAsyncioTestCase):
         del timer, timers
         self.assertEqual([None] * 4, [thing() for thing in things])
 
-    async def test_an_event_in_the_ring_is_stale(self):
-        timer = self.later(0.01, "moved")
-        self.timers._flush()
-        time.sleep(0.05)
-        self.later(0.5, "other")
-        self.timers._flush()            # lets the event into the ring
-        timer.reschedule(1)
-        self.assertEqual(["other", "moved"], await self.until(2))
-
-    async def test_one_operation_for_a_timer_in_a_turn(self):
-        operations, submit = [], self.timers._submit
-        self.timers._submit = lambda timers: (operations.extend(timers), submit(timers))
-        for _ in range(3000):
-            self.timers.call_later(3600, print).reschedule(7200)
-            self.timers.call_later(3600, print).cancel()
-        await asyncio.sleep(0.01)
-        self.assertEqual([3000, 3000], [len(operations), self.timers._hwt.stats()["scheduled"]])
-
     async def test_other_descriptors_get_their_turns(self):
         def again():                    # The timer is due again before its callback returns.
             if len(self.called) < 20:
                 timer.reschedule(0)
-                self.timers._flush()
-                while self.timers._hwt.stats()["expired"] <= len(self.called):
-                    time.sleep(0.001)
+                time.sleep(0.002)
 
         ends, turns = socket.socketpair(), []
         for end in ends:
@@ -329,7 +398,7 @@ class Loop(unittest.IsolatedAsyncioTestCase):
         await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.wait([task])
-        self.assertEqual((True, {}), (task.cancelled(), self.timers._armed))
+        self.assertEqual((True, 0), (task.cancelled(), len(self.timers)))
 
     async def test_exceptions_and_context_variables(self):
         variable = contextvars.ContextVar("variable", default=0)
@@ -339,12 +408,6 @@ class Loop(unittest.IsolatedAsyncioTestCase):
             self.timers.call_later(1, lambda: self.called.append(variable.get()), context=context)
         variable.set(2)
         self.assertEqual((["raises", 1, 0], [ZeroDivisionError]), (await self.until(3), self.errors))
-
-    async def test_beyond_the_limit_the_loop_helps(self):
-        for n in range(MAX_TIMEOUTS + 500):
-            timer = self.later(1, n)
-        timer.cancel()
-        self.assertEqual(MAX_TIMEOUTS + 499, len(set(await self.until(MAX_TIMEOUTS + 499))))
 
     def test_close(self):
         before = descriptors()
@@ -363,9 +426,12 @@ class Loop(unittest.IsolatedAsyncioTestCase):
 
 class Samples(unittest.TestCase):
     def test_first_and_asyncio(self):
-        said = subprocess.check_output([sys.executable, f"{sys.path[0]}/hwt_first.py"], text=True)
-        self.assertEqual((5, 1), (len(said.splitlines()), said.count("an event for 42")))
-        with subprocess.Popen([sys.executable, f"{sys.path[0]}/hwt_asyncio.py", "--port=0", "--idle=3"],
+        samples = os.path.join(os.path.dirname(os.path.dirname(hwt.__path__[0])), "samples")
+        said = subprocess.check_output([sys.executable, f"{samples}/hwt_first.py"], text=True)
+        # On a busy machine, ticks are missed.
+        self.assertEqual(["half a second has passed"], [line for line in said.splitlines() if line != "tick"])
+        self.assertIn(said.count("tick"), range(1, 5))
+        with subprocess.Popen([sys.executable, f"{samples}/hwt_asyncio.py", "--port=0", "--idle=3"],
                               stdout=subprocess.PIPE, text=True) as server:
             port = int(server.stdout.readline().split()[1])
             clients = [socket.create_connection(("127.0.0.1", port), PATIENCE) for _ in range(3)]

@@ -8,7 +8,6 @@
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
-#include <sys/epoll.h>
 #include <sys/timex.h>
 
 #include "hwt_ring.h"
@@ -64,7 +63,7 @@ static bool about(__s64 value, __s64 wanted)
 static bool is_jump(const struct hwt_event *event, __s64 jump, __u64 times)
 {
 	return event->kind == HWT_EVENT_CLOCK_SET && !event->id && !event->user_data &&
-	       !event->flags && !event->reserved[0] && !event->reserved[1] &&
+	       !event->flags && !event->generation && !event->reserved &&
 	       event->overruns == times - 1 &&
 	       about(event->fired_ns - event->deadline_ns, jump) &&
 	       about(real_ns() - event->fired_ns, 0);
@@ -258,45 +257,6 @@ TEST_F(real, there_and_back_again)
 	EXPECT_TRUE(until(hwt_read(self->fd, &event, 1) != 1 && !hwt_timeouts(self->fd)));
 }
 
-/* The end of the file follows the last event, which is that of the jump or of a timeout. */
-TEST_F(real, stop_with_an_unread_event)
-{
-	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
-	int pending, fd, ep;
-	struct hwt_event got[4];
-
-	for (pending = 0; pending < 2; pending++) {
-		fd = hwt_open(O_NONBLOCK);
-		ep = epoll_create1(EPOLL_CLOEXEC);
-		ASSERT_EQ(0, hwt_private(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
-		if (pending)
-			ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 5, NULL));
-		ASSERT_EQ(0, travel(-BACK));
-		ASSERT_TRUE(events(fd, 1));
-		ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
-		ASSERT_EQ(pending, hwt_stop(fd));
-		ASSERT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
-		EXPECT_EQ((__u32)EPOLLIN, ev.events);
-		EXPECT_EQ(POLLIN, hwt_wait(fd, 0));
-		ASSERT_EQ(1 + pending, hwt_read(fd, got, 4));
-		EXPECT_TRUE(is_jump(&got[0], -BACK, 1));
-		EXPECT_TRUE(!pending ||
-			    (got[1].kind == HWT_EVENT_STOPPED && got[1].user_data == 5));
-		/* The end of the file is an edge for epoll. */
-		EXPECT_EQ(1, epoll_wait(ep, &ev, 1, PATIENCE_MS));
-		EXPECT_EQ((__u32)(EPOLLIN | EPOLLHUP), ev.events);
-		EXPECT_EQ(0, hwt_read(fd, got, 4));
-		/* After the stop, a set of the clock has no event. */
-		ASSERT_EQ(0, travel(0));
-		sleep_ns(100 * MSEC);
-		EXPECT_EQ(0, hwt_read(fd, got, 4));
-		EXPECT_EQ(POLLIN | POLLHUP, hwt_wait(fd, 0));
-		ev.events = EPOLLIN | EPOLLET;
-		close(ep);
-		close(fd);
-	}
-}
-
 static volatile bool over;
 
 static void *set_often(void *arg)
@@ -309,7 +269,7 @@ static void *set_often(void *arg)
 	return NULL;
 }
 
-/* Create, use, stop and close contexts while another thread sets the clock. */
+/* Create, use and close contexts while another thread sets the clock. */
 TEST_F(real, come_and_go_while_it_is_set)
 {
 	__u64 end = now_ns() + SEC;
@@ -325,7 +285,7 @@ TEST_F(real, come_and_go_while_it_is_set)
 		if (i % 2)
 			ASSERT_EQ(1, hwt_next(fd, &event));
 		if (i % 3)
-			ASSERT_EQ(1, hwt_stop(fd));
+			ASSERT_EQ(1, hwt_del_all(fd));
 		close(fd);
 	}
 	over = true;

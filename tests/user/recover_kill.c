@@ -3,12 +3,12 @@
  * Clients are killed at random points. They run programs of the fuzzer (tests/fuzz), most with
  * several threads or processes that use the same contexts.
  *
- * An observer on the same user's wheel must not be affected. All resources of killed clients are
- * given back: the user's limits can be used in full, and no thread or module reference is left.
+ * An observer of the same user must not be affected. All resources of killed clients are given
+ * back: the user's limits can be used in full, and no thread or module reference is left.
  *
  * hwt-test: check stock debug
  * hwt-test: timeout 900
- * hwt-test: load max_user_timeouts=50000 max_user_wheels=6
+ * hwt-test: load max_user_timeouts=50000
  */
 #include "kselftest_harness.h"
 #include <sys/prctl.h>
@@ -18,10 +18,10 @@
 /* A client runs one of these repeatedly until it is killed. */
 static const char * const programs[] = {
 	/* Many timeouts, some with two threads */
-	"open rings:0000000008 mmap op:f700000000a5 push op:f7 push enter:00000000ff list stop",
-	"open rings:0000000008 mmap op:f700000000a5 push enter:00000000ff reap thread modify stop",
+	"open rings:0000000008 mmap op:f700000000a5 push op:f7 push enter:00000000ff list",
+	"open rings:0000000008 mmap op:f700000000a5 push enter:00000000ff reap thread modify",
 	"open schedule:00000000010504 epoll thread:03 epoll poll read modify epoll poll modify read",
-	/* Private wheels; two contexts and a duplicate, shared with a child */
+	/* Set-ups; two contexts and a duplicate, shared with a child */
 	"open setup:0000000000000001 dup:0001 schedule thread:03 read:01 cancel schedule modify read",
 	"open open:01 setup:0100000200000002 schedule:01000000010504 fork:04 read:01 list:01 cancel",
 	/* Rings that another thread or a child uses, too */
@@ -37,7 +37,7 @@ FIXTURE(kill) {
 FIXTURE_SETUP(kill)
 {
 	self->seed = first_seed(_metadata);
-	observer_start(_metadata, &self->observer, "1000");
+	observer_start(_metadata, &self->observer, 1000);
 	/* Let the user's limits apply to the clients. */
 	ASSERT_EQ(0, set_capability(CAP_SYS_RESOURCE, false));
 	/* Adopt the children of killed clients. */
@@ -105,16 +105,13 @@ TEST_F_TIMEOUT(kill, at_random_points, 2500)
 	unsigned int n = rounds(100, 20), ran = 0, i;
 	__u64 seed = self->seed;
 
-	/* The observer's wheel is there. */
-	EXPECT_TRUE(!self->observer.pid ||
-		    until(shared_wheels(NULL) == 1));
 	for (i = 0; i < n && _metadata->passed; i++)
 		ran += kill_one(_metadata, &seed, i);
 	TH_LOG("%u rounds; %u clients were running", i, ran);
 	EXPECT_EQ(n, i);
 	EXPECT_LE(n / 2, ran);
 	observer_end(_metadata, &self->observer);
-	EXPECT_TRUE(until(!private_threads(NULL) && !hwt_users()));
+	EXPECT_TRUE(until(!context_threads(NULL) && !hwt_users()));
 	user_whole(_metadata);
 }
 

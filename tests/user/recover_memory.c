@@ -35,7 +35,7 @@ FIXTURE_SETUP(memory)
 	}
 	/* Protect the test and the observer from the OOM killer. */
 	ASSERT_TRUE(write_text("/proc/self/oom_score_adj", "-1000"));
-	observer_start(_metadata, &self->observer, "250");
+	observer_start(_metadata, &self->observer, 250);
 }
 
 FIXTURE_TEARDOWN(memory)

@@ -40,7 +40,7 @@ FIXTURE_SETUP(pause)
 	unsigned int i;
 	__u64 now;
 
-	observer_start(_metadata, &self->observer, "250");
+	observer_start(_metadata, &self->observer, 250);
 	for (i = 0; i < CLOCKS; i++) {
 		self->fd[i] = hwt_open(O_NONBLOCK);
 		ASSERT_EQ(0, hwt_private(self->fd[i], clocks[i], 0));

@@ -52,11 +52,11 @@ FIXTURE_VARIANT(starve) {
 FIXTURE_VARIANT_ADD(starve, throttled) { "950000", false };
 FIXTURE_VARIANT_ADD(starve, unthrottled) { "-1", true };
 
-/* Open a context on the shared wheel, or on a private one with an ordinary or real-time thread. */
+/* Open a context without a thread, or with an ordinary or a real-time one. */
 static void open_context(struct __test_metadata *_metadata, struct context *ctx, int kind)
 {
 	*ctx = (struct context) { .fd = hwt_open(O_NONBLOCK) };
-	ASSERT_EQ(0, hwt_with(ctx->fd, SETUP, setup, .flags = kind ? HWT_SETUP_PRIVATE : 0,
+	ASSERT_EQ(0, hwt_with(ctx->fd, SETUP, setup, .flags = kind ? HWT_SETUP_THREAD : 0,
 			      .priority = kind == 2 ? HWT_PRIO_FIFO_LOW : HWT_PRIO_NORMAL));
 }
 

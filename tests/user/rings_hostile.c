@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A program that scribbles over its rings harms only itself. Three children write random values
- * all over the mapping while operations are submitted. A neighbour on the same wheel gets exactly
- * its own events, never early. Takes longest on the debug kernel.
+ * all over the mapping while operations are submitted. A neighbour gets exactly its own events,
+ * never early. Takes longest on the debug kernel.
  *
  * hwt-test: timeout 150
  */
@@ -83,9 +83,9 @@ static bool be_hostile(int fd, __u64 end, __u64 *state)
 		scribblers[i] = scribbler(&ring, next_random(state));
 	while (now_ns() < end)
 		submit_some(&ring, state);
-	/* Sometimes stop the context while the children still have it. */
+	/* Sometimes cancel all while the children still have the context. */
 	if (next_random(state) & 1)
-		hwt_stop(fd);
+		hwt_del_all(fd);
 	ring_close(&ring);
 	for (i = 0; i < 3; i++)
 		good &= scribblers[i] > 0 && child_kill(scribblers[i]) == -SIGKILL;
@@ -97,7 +97,7 @@ TEST_F_TIMEOUT(ctx, neighbour_is_not_harmed, 200)
 	__u64 end = now_ns() + duration_s() * SEC, state = 88172645463325252ULL, step;
 	struct observer neighbour;
 
-	observer_start(_metadata, &neighbour, "250");
+	observer_start(_metadata, &neighbour, 250);
 	while (now_ns() < end) {
 		step = now_ns() + 500 * MSEC;
 		ASSERT_TRUE(be_hostile(hwt_open(0), step < end ? step : end, &state));

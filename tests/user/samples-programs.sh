@@ -1,26 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The sample programs: each checks /dev/hwt and libhwt itself. Figures are shown, not judged, since
-# the machine is emulated. The servers among them are tested by idle_server_test.c.
+# The sample programs that use /dev/hwt. tests/unit/libhwt.py has those with timers in the process.
 #
 # hwt-test: check stock
 # hwt-test: timeout 300
 set -eu
 . "$HWT_DIR/lib.sh"
 
-for part in info delays cancel push-back periodic stop many; do
+for part in info delays cancel push-back periodic many; do
 	check "tour $part" "$HWT_BIN/tour" $part
 done
 
-# compared: measure and check the timers of a libev program, with libev and with libhwt.
-compared()
-{
-	"$HWT_BIN/libhwt_ev" -n 10000 >/tmp/libev && grep -q "^10000 timeouts\$" /tmp/libev &&
-		[ "$(grep -cE '^(arm|push back|cancel|fire) \(ns\) +[0-9]+ +[0-9]+$' /tmp/libev)" = 4 ]
-}
-check "libev and libhwt" compared
-sed 's/^/# /' /tmp/libev
 check "the first program" sh -c "'$HWT_BIN/libhwt_first' | grep -q 'an event for 42'"
 
 # refused COMMAND...: the command fails with 2, and a message in /tmp/messages.
@@ -32,7 +23,6 @@ refused()
 	[ $rc = 2 ] && [ -s /tmp/messages ]
 }
 check "tour: an unknown part" refused tour nonsense
-check "libhwt_ev: a count that makes no sense" refused libhwt_ev --count=1
 
 lines() { [ "$(wc -l </tmp/monthly)" = "$1" ]; }
 

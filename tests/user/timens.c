@@ -101,7 +101,7 @@ static void inside(struct __test_metadata *_metadata, int fd, clockid_t clock, _
 	EXPECT_EQ(0, hwt_add(fd, HWT_ARM_ABSOLUTE, HWT_NEVER >> 1, 0, &id));
 	EXPECT_EQ(0, hwt_get(fd, id, &get));
 	EXPECT_LE(HWT_NEVER >> 2, get.remaining_ns);
-	EXPECT_EQ(2, hwt_stop(fd));
+	EXPECT_EQ(2, hwt_del_all(fd));
 }
 
 /* A fixed rate from time 0: its deadlines are multiples of the period inside, not outside. */

@@ -384,7 +384,7 @@ TEST_F(ring, beside_timeouts_with_events)
 	EXPECT_EQ(0, uring_do(&self->uring, 8));
 }
 
-TEST_F(ring, stop_ends_them)
+TEST_F(ring, cancel_all_ends_them)
 {
 	struct hwt_event event;
 	__u64 names = 0, name;
@@ -394,16 +394,16 @@ TEST_F(ring, stop_ends_them)
 		uring_arm(&self->uring, self->fd, i, 0, HOUR);
 	uring_submit(&self->uring);
 	ASSERT_TRUE(until(hwt_timeouts(self->fd) == 10));
-	EXPECT_EQ(10, hwt_stop(self->fd));
+	EXPECT_EQ(10, hwt_del_all(self->fd));
 	for (i = 0; i < 10; i++) {
-		EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, &name));
+		EXPECT_EQ(-ECANCELED, uring_reap(&self->uring, PATIENCE_MS, &name));
 		names |= 1 << name;
 	}
 	EXPECT_EQ(0x3ff, names);
-	EXPECT_EQ(0, hwt_read(self->fd, &event, 1));
+	EXPECT_EQ(-EAGAIN, hwt_read(self->fd, &event, 1));
 	uring_arm(&self->uring, self->fd, 1, 0, 0);
-	EXPECT_EQ(-ESHUTDOWN, uring_do(&self->uring, 1));
-	EXPECT_EQ(10, hwt_now(self->fd).stopped);
+	EXPECT_EQ(0, uring_do(&self->uring, 1));
+	EXPECT_EQ(10, hwt_now(self->fd).cancelled);
 	EXPECT_EQ(0, hwt_timeouts(self->fd));
 	EXPECT_TRUE(uring_empty(&self->uring));
 }
@@ -512,7 +512,7 @@ static void *cancel_all(void *arg)
 	return (void *)1;
 }
 
-TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
+TEST_F_TIMEOUT(ring, closed_while_others_cancel, 120)
 {
 	pthread_t thread;
 	void *failed;
@@ -535,7 +535,7 @@ TEST_F_TIMEOUT(ring, closed_while_others_cancel_and_stop, 120)
 	for (i = 0; i < 1000; i++)
 		uring_arm(&self->uring, self->fd, i, 0, i % 8 * MSEC);
 	uring_submit(&self->uring);
-	EXPECT_LE(0, hwt_stop(self->fd));
+	EXPECT_LE(0, hwt_del_all(self->fd));
 	io_uring_queue_exit(&self->uring.ring);
 	EXPECT_TRUE(until(hwt_timeouts(self->fd) == 0));
 	ASSERT_EQ(0, uring_init(&self->uring, variant->flags, variant->sqe_flags));
@@ -653,9 +653,9 @@ TEST_F(ring, child_arms_and_dies)
 	EXPECT_EQ(0, uring_reap(&self->uring, PATIENCE_MS, &name));
 	EXPECT_EQ(1, name);
 	EXPECT_LE(due, now_ns());
-	EXPECT_EQ(2, hwt_stop(self->fd));
-	EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, &name));
-	EXPECT_EQ(-ESHUTDOWN, uring_reap(&self->uring, PATIENCE_MS, &name));
+	EXPECT_EQ(2, hwt_del_all(self->fd));
+	EXPECT_EQ(-ECANCELED, uring_reap(&self->uring, PATIENCE_MS, &name));
+	EXPECT_EQ(-ECANCELED, uring_reap(&self->uring, PATIENCE_MS, &name));
 }
 
 static int arm_inside(unsigned int flags, unsigned int sqe_flags)

@@ -3,7 +3,6 @@
  * Users without privileges: members of the device's group may use all of it, and no user learns
  * anything about another. For users outside the group, see hwtctl-options.sh.
  *
- * hwt-test: load cgroup_threads=1
  * hwt-test: timeout 120
  */
 #include "kselftest_harness.h"
@@ -50,7 +49,7 @@ static bool become(uid_t uid)
 #define RUN_AS(_uid, _checks)						\
 	IN_CHILD(become(_uid) ? ((_checks), !_metadata->passed) : 2)
 
-/* Call each ioctl, and use a private wheel. */
+/* Call each ioctl, and use another clock. */
 static void use_all(struct __test_metadata *_metadata)
 {
 	struct hwt_event event;
@@ -140,94 +139,6 @@ TEST_F(users, see_nothing_of_each_other)
 	close(fd);
 	close(sock[0]);
 	close(sock[1]);
-}
-
-/* The contexts of a user share a wheel, which no other user has. It ends with the last context. */
-TEST_F(users, have_wheels_of_their_own)
-{
-	int a, b, other;
-
-	ASSERT_EQ(0, chmod(HWT_DEV, 0666));
-	ASSERT_TRUE(until(!shared_wheels(NULL)));
-	a = open_as(MEMBER);
-	b = open_as(MEMBER);
-	EXPECT_EQ(1U, shared_wheels(NULL));
-	other = open_as(THIRD);
-	EXPECT_EQ(2U, shared_wheels(NULL));
-	close(a);
-	EXPECT_EQ(2U, shared_wheels(NULL));
-	EXPECT_EQ(0, hwt_add(b, 0, HOUR, 0, NULL));
-	close(b);
-	EXPECT_TRUE(until(shared_wheels(NULL) == 1));
-	close(other);
-	EXPECT_TRUE(until(!shared_wheels(NULL)));
-}
-
-#define OTHER_CGROUP	CGROUP "/hwt-users"
-
-static bool in_cgroup(pid_t pid, const char *line)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	return file_has(path, line);
-}
-
-/*
- * The wheel's thread is in the cgroup of the process that opened the first context, so its CPU time
- * is charged there. After the contexts are closed, the cgroup can be removed.
- */
-TEST_F_TIMEOUT(users, wheels_are_in_cgroups, 120)
-{
-	pid_t first = 0, second = 0, mover;
-	int a, b, c, i;
-	char me[16];
-
-	if (!make_group(OTHER_CGROUP, "max"))
-		SKIP(return, "no cgroups");
-	ASSERT_TRUE(until(!shared_wheels(NULL)));
-	a = hwt_open(0);
-	EXPECT_EQ(1U, shared_wheels(&first));
-	EXPECT_TRUE(in_cgroup(first, "0::/\n"));
-	close(a);
-	ASSERT_TRUE(until(!shared_wheels(NULL)));
-	ASSERT_TRUE(write_text(OTHER_CGROUP "/cgroup.procs", "0"));
-	a = hwt_open(0);
-	EXPECT_EQ(1U, shared_wheels(&second));
-	EXPECT_TRUE(in_cgroup(second, "0::/hwt-users\n"));
-	c = hwt_open(0);
-	ASSERT_EQ(0, hwt_with(c, SETUP, setup, .flags = HWT_SETUP_CPU, .cpu = 0));
-	ASSERT_EQ(1U, private_threads(&second));
-	EXPECT_TRUE(in_cgroup(second, "0::/hwt-users\n"));
-	ASSERT_TRUE(write_text(CGROUP "/cgroup.procs", "0"));
-	b = hwt_open(0);
-	EXPECT_EQ(2U, shared_wheels(NULL));
-	EXPECT_EQ(0, hwt_add(a, 0, HOUR, 0, NULL));
-	close(a);
-	close(c);
-	EXPECT_TRUE(until(shared_wheels(NULL) == 1));
-	close(b);
-
-	/* Open a context while this process leaves the cgroup, and one when it is back there. */
-	snprintf(me, sizeof(me), "%d", getpid());
-	for (i = 0; i < 20; i++) {
-		ASSERT_TRUE(until(!shared_wheels(NULL)));
-		ASSERT_TRUE(write_text(OTHER_CGROUP "/cgroup.procs", me));
-		mover = fork();
-		if (!mover)
-			_exit(!write_text(CGROUP "/cgroup.procs", me));
-		sleep_ns(i * 100 * USEC);
-		a = hwt_open(0);
-		ASSERT_EQ(0, child_end(mover));
-		ASSERT_TRUE(write_text(OTHER_CGROUP "/cgroup.procs", me));
-		b = hwt_open(0);
-		/* If both share a wheel, that must be in the cgroup of the second one. */
-		ASSERT_TRUE(shared_wheels(&second) == 2 || in_cgroup(second, "0::/hwt-users\n"));
-		close(a);
-		close(b);
-	}
-	ASSERT_TRUE(write_text(CGROUP "/cgroup.procs", me));
-	EXPECT_TRUE(until(!rmdir(OTHER_CGROUP)));
 }
 
 TEST_F(users, change_no_parameter)

@@ -17,6 +17,8 @@ import kernels
 FOLDERS = (".", "core", "device", "samples", "tests/kernel", "tests/kernel/lib", "bench", "tests/torture")
 # With these words for make, any warning of gcc or sparse fails the build.
 CHECKED = ("W=1", "C=2", "CF=-D__CHECK_ENDIAN__ -Wsparse-error")
+# With this word for make, only hwt.ko and the samples are built.
+PLAIN = "HWT_TESTS=samples"
 
 
 def checked(kernel):
@@ -64,7 +66,10 @@ def locked(path, refuse=""):
 
 
 def modules(kernel, tree=None, tests=True, words=()):
-    """Build hwt.ko, the samples and, with @tests, all test modules; return the tree."""
+    """Build hwt.ko, samples, benchmarks, the torture and, with @tests, the test modules; return the tree.
+
+    The word PLAIN leaves out all but hwt.ko and the samples.
+    """
     kernel.get()
     name = tree or kernel.name
     directory = host.BUILD / "modules" / name

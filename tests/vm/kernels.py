@@ -52,7 +52,7 @@ SHELL = ("virtio_pci", "virtio_blk", "ext4", "9pnet_virtio", "9p")
 # Path prefixes of the modules that guests need, and of their dependencies. tar requires that each
 # matches a module of every kernel.
 PARTS = ("drivers/virtio/", "drivers/block/", "fs/", "lib/", "crypto/", "arch/x86/crypto/",
-         "drivers/net/veth", "drivers/net/wireguard/", "net/[9i]p")
+         "drivers/net/v", "drivers/net/wireguard/", "net/[9i]p", "net/802/", "net/bridge/", "net/llc/", "net/sched/")
 MEMBERS = ("./lib/modules/*/modules.*", *(f"./lib/modules/*/kernel/{part}*" for part in PARTS))
 
 
@@ -155,11 +155,11 @@ class Packaged(Kernel):
     """The distribution's kernel: the headers are installed, the image is unpacked.
 
     modules/ has the modules that a guest needs for a disk, in load order; network/ those for two
-    networks and for the drivers of driver.py; shell/ those for "make shell".
+    networks and for the drivers of driver.py, and the bridge unconverted; shell/ those for "make shell".
     """
 
     DISK = ("virtio_pci", "virtio_blk", "ext4")
-    NETWORK = ("veth", "wireguard")
+    NETWORK = ("veth", "wireguard", "vrf", "sch_ingress", "sch_netem", "cls_flower", "act_gact", "bridge")
 
     def pattern(self):
         return rf"[0-9.]+-[0-9]+-{self.config}"
@@ -170,6 +170,8 @@ class Packaged(Kernel):
     def cached(self):
         return self.newest(lambda path: (path / "vmlinuz").exists() and
                            all((path / name).is_dir() for name in ("modules", "network", "shell")) and
+                           # Entries made before NETWORK had a bridge are not complete.
+                           any((path / "network").glob("*-bridge.ko")) and
                            Path(f"/lib/modules/{path.name}/build").is_dir())
 
     def packages(self):
@@ -296,11 +298,33 @@ class Foreign(Kernel):
             keep_build(tmp, release)
 
 
+def option(line):
+    """Return the name of an option."""
+    return re.search(r"CONFIG_(\w+)", line)[1]
+
+
+def requested(fragment):
+    """Return the options of a fragment: those of its base, with its own among them or after them."""
+    text = fragment.read_text()
+    base = re.search(r"^# base: (.*)", text, re.M)
+    without = " ".join(re.findall(r"^# without: (.*)", text, re.M)).split()
+    lines = [line for line in (requested(HERE / base[1]) if base else ()) if option(line) not in without]
+    at = len(lines)
+    for after, line in re.findall(r"^# after: (.*)|^((?:# )?CONFIG_.*\n)", text, re.M):
+        if after:
+            at = [option(line) for line in lines].index(after)
+        else:
+            lines.insert(at, line)
+        at += 1
+    return lines
+
+
 class Built(Kernel):
     """A kernel built from a linux-source package, or from the newest packaged source.
 
     Its configuration is tinyconfig and a fragment. A fragment may name another as its "# base:",
-    and after "# without:" the options of the base to leave out.
+    and after "# without:" the options of the base to leave out. Options after a line "# after: NAME"
+    follow that option of the base.
     """
 
     def __init__(self, *row):
@@ -316,17 +340,8 @@ class Built(Kernel):
                 *([] if self.source == "newest" else [self.source])]
 
     def asked(self):
-        """Return the requested options: those of the base, then those of the fragment."""
-        def options(path):
-            return re.findall(r"^(?:# )?CONFIG_.*\n", path.read_text(), re.M)
-
-        text = self.fragment.read_text()
-        base = re.search(r"^# base: (.*)", text, re.M)
-        without = re.search(r"^# without: (.*)", text, re.M)
-        names = without[1].replace(" ", "|") if without else ""
-        left_out = re.compile(rf"(# )?CONFIG_({names})( is not set|=.*)\n")
-        inherited = options(HERE / base[1]) if base else []
-        return "".join([line for line in inherited if not left_out.fullmatch(line)] + options(self.fragment))
+        """Return the requested options, a line for each."""
+        return "".join(requested(self.fragment))
 
     def entry(self, origin):
         """Return the name in the cache, with a hash of everything that the build depends on."""

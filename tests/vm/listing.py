@@ -11,7 +11,7 @@ import kernels
 DIRECTIVE = re.compile(r"^[\s*#/]*hwt-test:\s*(\S+)\s*(.*?)[\s*/]*$")
 WORDS = {"long", "timeout", "args", "load", "noload", "only", "check", "m32", "libs", "disk", "shared", "driver"}
 SOURCES = ("tests/kernel/test_*.c", "tests/user/*.c", "tests/kernel/*.sh", "tests/user/*.sh",
-           "tests/torture/torture*.sh")
+           "tests/torture/torture*.sh", "commands/demo.sh")
 LIMIT = 60
 
 

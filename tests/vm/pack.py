@@ -24,6 +24,7 @@ def contents(hwt, tests, tree, programs):
     copy([VM / "tests.sh", VM / "lib.sh"], hwt)
     (hwt / "list").write_text("".join(test.line() + "\n" for test in tests), encoding="ascii")
     copy((host.TOP / "tools").glob("*.bt"), hwt / "tools")
+    copy([host.TOP / "commands/demo.sh"], hwt / "scripts")
     for folder in ("tests/kernel", "tests/user", "tests/user/lib", "tests/torture"):
         copy([*(host.TOP / folder).glob("*.sh"), *(host.TOP / folder).glob("*.inc")], hwt / "scripts")
     for folder, to in (("tests/user", "scripts"), ("samples", "scripts"), ("python/hwt", "python/hwt")):

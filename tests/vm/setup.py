@@ -23,22 +23,26 @@ SOURCE = "linux-source-6.1"
 # A guest: an emulator, and the programs that build the modules and the initramfs.
 GUEST = ("gcc", "libc6-dev", "make", "libjson-c-dev", "python3", "xz-utils", "kmod", "cpio", "busybox-static",
          *emulator.PACKAGES)
-# The test programs of the guest: 32-bit ones, io_uring, libev, libuv.
-PROGRAMS = (SOURCE, "gcc-multilib", "liburing-dev", "libev-dev", "libuv1-dev")
+# The test programs of the guest: 32-bit ones, io_uring, libev, libuv, BPF.
+PROGRAMS = (SOURCE, "gcc-multilib", "liburing-dev", "libev-dev", "libuv1-dev", "libbpf-dev", "clang-14")
 # The quick static checks: the kernel's own tools, sparse, shell and Python.
 STATIC = (SOURCE, "perl", "sparse", "shellcheck", "pyflakes3")
 # All static checks: other readers of C, type hints, manual pages, figures, planted faults, instructions, shells.
 STATIC_ALL = ("cppcheck", "clang-14", "clang-tidy", "man-db", "graphviz", "fonts-dejavu-core",
               "mypy", "patch", "valgrind", "fish", "zsh")
-# All unit tests: 32 bits, clang, C++, another C library, a program that uses pkg-config.
-UNIT_ALL = (SOURCE, "gcc", "libc6-dev", "make", "gcc-multilib", "clang-14", "g++", "musl-tools", "pkgconf")
+# All unit tests: 32 bits, clang, C++, another C library, a program that uses pkg-config, loops.
+UNIT_ALL = (SOURCE, "gcc", "libc6-dev", "make", "gcc-multilib", "clang-14", "g++", "musl-tools", "pkgconf",
+            "libev-dev", "libuv1-dev")
 VERIFY = (SOURCE, "gcc", "libc6-dev", "make", "spin")
 # To build Debian packages and to look at them.
 DEB = ("build-essential", "dpkg-dev", "debhelper", "dh-dkms", "lintian")
 # To convert drivers of the kernel's source, by rules in Python, and to compile them.
 CONVERT = (SOURCE, "gcc", "libc6-dev", "make", "coccinelle", "libpython3.11")
+# To make and check the series of patches for the kernel's tree: its build, selftests, KUnit under User Mode Linux.
+SERIES = (*CONVERT, "git", "patch", "unifdef", "pandoc", "perl", "flex", "bison", "bc", "libelf-dev", "libssl-dev",
+          "busybox-static", "cpio", "rsync")
 # To measure, against the timers of these libraries, and to draw.
-BENCH = ("valgrind", "gnuplot-nox", "liburing-dev", "libuv1-dev", "libev-dev")
+BENCH = ("valgrind", "gnuplot-nox", "liburing-dev", "libuv1-dev", "libev-dev", "libevent-dev")
 
 
 def together(*functions):
@@ -97,15 +101,15 @@ def for_here():
 
 def for_all():
     names = [kernel.name for kernel in kernels.table() if kernel.tests != "-"]
-    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *CONVERT, *DEB, *debian.PACKAGES, *driver.PACKAGES, "gcovr"),
+    get((*GUEST, *PROGRAMS, *STATIC, *STATIC_ALL, *UNIT_ALL, *VERIFY, *SERIES, *DEB, *debian.PACKAGES, *driver.PACKAGES, "gcovr"),
         [*names, "uml"], get_herd, lambda: debian.disk("trace"), lambda: debian.root("packages"))
 
 
 # Entries without kernels: the program that runs a kernel fetches it.
 WHAT = {
     "run": lambda: get(GUEST, ["stock"]),
-    # kernel-doc needs Perl, a sample needs libev.
-    "shell": lambda: get((*GUEST, "perl", "libev-dev", *debian.PACKAGES), [], lambda: debian.disk("trace")),
+    # kernel-doc needs Perl, two samples need libev and libuv.
+    "shell": lambda: get((*GUEST, "perl", "libev-dev", "libuv1-dev", *debian.PACKAGES), [], lambda: debian.disk("trace")),
     "check": lambda: get((*GUEST, *PROGRAMS, *STATIC, *VERIFY), ["stock", "rt"], get_herd),
     "ci": lambda: get((*GUEST, *PROGRAMS, *STATIC, *VERIFY), ["stock", "rt", "debug"], get_herd),
     "all": for_all,
@@ -115,6 +119,7 @@ WHAT = {
     "verify": lambda: get(VERIFY, [], get_herd),
     "coverage": lambda: get((*GUEST, *PROGRAMS, "gcovr")),
     "convert": lambda: get(CONVERT, ["stock"]),
+    "series": lambda: get(SERIES),
     "packages": lambda: get((*GUEST, *DEB, *debian.PACKAGES), ["stock"], lambda: debian.root("packages")),
     "year": lambda: get((*GUEST, SOURCE), ["uml"]),
     "bench": lambda: get((*GUEST, SOURCE, *BENCH), ["stock", "uml"]),

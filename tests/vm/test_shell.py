@@ -33,6 +33,7 @@ until dmesg | grep "hwt_first: a second has passed"; do sleep 1; done
 libhwt_first
 hwt_first.py | sed "s/^/python: /"
 man 1 hwtctl | grep -q SYNOPSIS && man hwt_schedule | grep -q SYNOPSIS && echo manual
+useradd --groups hwt member && su member -c "hwtctl sleep 1ms && id --user --name"
 hwtctl run <(echo schedule a 9ms) >/dev/stderr
 test -t 0 -o -t 1 -o -t 2 || : </dev/tty || echo commands: no terminal
 sleep 1000 &
@@ -49,7 +50,8 @@ PRINTED = {
     "a program": "^a second has passed for 42$", "arguments": "^<one two></root>$",
     "a script fails": "program script: exit status 3$",
     "parameters": "debug:Y\n.*shards:2$", "the directory": "^a file of the host$", "... is read-only": "Read-only file system",
-    "libhwt": "^an event for 7$", "Python": "^python: an event for 42$", "manual pages": "^manual$", "hwtctl": "^a expired", "bpftrace": r"^@\[hwtctl\]: 1",
+    "libhwt": "^an event for 7$", "Python": "^python: an event for 42$", "manual pages": "^manual$", "the group hwt": "^member$",
+    "hwtctl": "^a expired", "bpftrace": r"^@\[hwtctl\]: 1",
     "its scripts": "^Tracing hwt:", "a program has no terminal": "^script: no terminal$", "commands have none": "^commands: no terminal$"}
 # Options that are refused, and the messages.
 WRONG = (
@@ -84,12 +86,14 @@ def builds(here):
         programs.append((here / "tools/hwtctl").read_bytes())
     check("a static hwtctl is another program",
           [b"libjson-c.so" in program for program in programs] == [True, False, True])
+    code, _, said = run(host.TOP / "samples/client", ["make", "-s", "modules"])
+    check("a client's Makefile asks for HWT", code == 2 and 'run "make HWT=DIRECTORY"' in said, said)
     check("hwtctl as a user builds it", not host.run(["make", "-s", "-C", host.TOP, f"HWT_BUILD={host.BUILD}", "tools"]))
 
 
 def documented(here):
     """Run the commands of docs/kernel.md, with a module, programs and commands."""
-    build.modules(kernels.find("stock"), "stock-plain", tests=False)
+    build.modules(kernels.find("stock"), "stock-plain", tests=False, words=(build.PLAIN,))
     for name in ("hwt_first.c", "client/Makefile"):
         shutil.copy(host.TOP / "samples" / name, here)
     (here / "here").write_text("a file of the host\n", encoding="ascii")

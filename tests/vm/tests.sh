@@ -73,7 +73,8 @@ after_tests()
 		kill -9 -1
 		wait
 	fi
-	left=$(sed 's/ .*//' /proc/modules | grep -v '^hwt$' | not_of_disk | tr '\n' ' ')
+	# vrf, among others, cannot be unloaded.
+	left=$(sed '/\[permanent\]/d; s/ .*//' /proc/modules | grep -v '^hwt$' | not_of_disk | tr '\n' ' ')
 	[ -z "$left" ] || mark "$1: problem left loaded: $left"
 	unload_all || mark "$1: problem hwt.ko does not unload (use count $(sed -n 's/^hwt [0-9]* \([0-9]*\).*/\1/p' /proc/modules))"
 	# Caches are freed by RCU and work items.
@@ -126,7 +127,7 @@ run()
 	begin=$(uptime_seconds)
 	mark "$hwt_by-test: begin $name $2"
 	# shellcheck disable=SC2086 # parameters
-	if [ "$4" = 0 ] && ! insmod $load; then
+	if [ "$4" = 0 ] && ! insmod $load ${HWT_LOAD:-}; then
 		mark "$hwt_by-test: problem hwt.ko does not load"
 	fi
 	perform "$2" "$3" "$6" "$7"
@@ -171,7 +172,9 @@ lane()
 run_shared()
 {
 	local lane=0
-	insmod "$HWT_MODULES/hwt.ko" || mark "$hwt_by-guest: problem hwt.ko does not load"
+	# shellcheck disable=SC2086 # parameters
+	insmod "$HWT_MODULES/hwt.ko" ${HWT_LOAD:-} ||
+		mark "$hwt_by-guest: problem hwt.ko does not load"
 	while [ $lane -lt "${HWT_LANES:-$((4 - 3 * ${HWT_SLOW:-0}))}" ]; do
 		lane &
 		lane=$((lane + 1))

@@ -145,7 +145,6 @@ struct ratelimit_state {
 	if (__warn)						\
 		shim_printk("WARNING: %s\n", #condition);	\
 	__warn; })
-#define WARN_ON_ONCE(condition)	WARN_ON(condition)
 #define WARN(condition, ...)	WARN_ON(condition)
 /* No tool looks for races here. */
 #define data_race(expression)	(expression)
@@ -382,7 +381,6 @@ struct shim_cpu {
 	struct task_struct	*task;
 	int			preempt_count;
 	unsigned int		number;
-	u32			softirqs;	/* always 0 */
 } __aligned(64);
 
 extern __thread struct shim_cpu shim_cpu;
@@ -455,8 +453,6 @@ static inline int cond_resched(void) { return 0; }
 #define set_cpus_allowed_ptr(task, mask)	(cpumask_copy(&(task)->cpus_mask, mask), 0)
 #define cpus_read_trylock()	true
 #define cpus_read_unlock()	((void)0)
-/* Calls the function on the caller's CPU. */
-#define work_on_cpu(cpu, function, arg)	((void)(cpu), (function)(arg))
 void usleep_range(unsigned long min, unsigned long max);
 
 #define NMI_MASK		0xf00000
@@ -468,17 +464,13 @@ void usleep_range(unsigned long min, unsigned long max);
 #define irqs_disabled()		false
 #define local_irq_save(flags)	((flags) = 0)
 #define local_irq_restore(flags)	((void)(flags))
-#define SOFTIRQ_OFFSET		0x100
 #define SOFTIRQ_DISABLE_OFFSET	0x200
 #define SOFTIRQ_MASK		0xff00
-#define CONFIG_PREEMPT_COUNT	1
 #define in_softirq()		(preempt_count() & SOFTIRQ_MASK)
-#define in_interrupt()		(preempt_count() & (SOFTIRQ_MASK | NMI_MASK))
 #define preempt_count_add(n)	(shim_cpu.preempt_count += (n))
 #define preempt_count_sub(n)	(shim_cpu.preempt_count -= (n))
 #define local_bh_disable()	preempt_count_add(SOFTIRQ_DISABLE_OFFSET)
 #define local_bh_enable()	preempt_count_sub(SOFTIRQ_DISABLE_OFFSET)
-#define local_softirq_pending()	READ_ONCE(shim_cpu.softirqs)
 
 #define WARN_ONCE(condition, ...)	WARN_ON(condition)
 
@@ -538,7 +530,6 @@ typedef struct {
 #define refcount_inc(refs)	__atomic_add_fetch(&(refs)->count, 1, __ATOMIC_SEQ_CST)
 
 #define spin_lock_init(lock)	((lock)->locked = false)
-#define DEFINE_SPINLOCK(name)	spinlock_t name
 
 void shim_spin_wait(spinlock_t *lock);
 
@@ -686,7 +677,7 @@ u64 ktime_get_ns(void);
 #define HRTIMER_MODE_ABS	0
 #define HRTIMER_MODE_ABS_SOFT	4
 
-/* Timers do not fire by themselves: shim_timers_run() calls the function of those that are due. */
+/* Timers do not fire. */
 struct timer_list {
 	void		(*function)(struct timer_list *timer);
 	unsigned long	expires;
@@ -738,7 +729,6 @@ void shim_free(const void *block);
 #define kcalloc(n, size, gfp)	((void)(gfp), shim_alloc(array_size(n, size)))
 #define kcalloc_node(n, size, gfp, node)	((void)(node), kcalloc(n, size, gfp))
 #define kmalloc_array(n, size, gfp)	((void)(gfp), shim_alloc_filled(array_size(n, size), 0x6b))
-#define kmalloc_array_node(n, size, gfp, node)	((void)(node), kmalloc_array(n, size, gfp))
 #define kfree(block)		shim_free(block)
 #define kvmalloc_node(size, gfp, node)	((void)(gfp), (void)(node), shim_alloc_filled(size, 0x6b))
 #define kvmalloc(size, gfp)	kvmalloc_node(size, gfp, NUMA_NO_NODE)

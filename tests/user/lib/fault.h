@@ -146,7 +146,7 @@ static inline void fault_expect_end(void)
 struct state {
 	struct hwt_info_args	info;
 	struct hwt_stats_args	stats;
-	long			private, timeouts, events, stopped;
+	long			thread, timeouts, events;
 	unsigned int		n;
 	struct hwt_list_entry	list[STATE_ENTRIES];
 };
@@ -160,6 +160,7 @@ static inline void state_take(struct __test_metadata *_metadata, int fd, struct 
 	memset(state, 0, sizeof(*state));
 	ASSERT_EQ(0, hwt_info(fd, &state->info));
 	state->info.now_ns = 0;
+	state->info.next_ns = 0;
 	ASSERT_EQ(0, hwt_stats(fd, &state->stats));
 	n = hwt_entries(fd, state->list, STATE_ENTRIES);
 	ASSERT_LE(0, n);
@@ -167,10 +168,9 @@ static inline void state_take(struct __test_metadata *_metadata, int fd, struct 
 	state->n = n;
 	for (i = 0; i < state->n; i++)
 		state->list[i].remaining_ns = 0;
-	state->private = fd_number(fd, "hwt-private");
+	state->thread = fd_number(fd, "hwt-thread");
 	state->timeouts = fd_number(fd, "hwt-timeouts");
 	state->events = fd_number(fd, "hwt-events");
-	state->stopped = fd_number(fd, "hwt-stopped");
 	/* LIST, STATS and fdinfo must agree. */
 	EXPECT_EQ(state->n, state->stats.timeouts);
 	EXPECT_EQ((__u64)state->timeouts, state->stats.timeouts);

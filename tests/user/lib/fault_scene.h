@@ -139,14 +139,13 @@ static inline void scene_check(struct __test_metadata *_metadata, void *arg, int
 /**
  * struct change - differences between two states of a context
  * @timeouts: increase of the number of timeouts
- * @private:  the context has a private wheel now
  * @list:     entries of the list may differ; their number is the same
  * @wheel:    clock, tick and size of the wheel may differ
  * The others are increases of counters of HWT_IOC_STATS.
  */
 struct change {
 	int	timeouts, events, scheduled, modified, cancelled, expired, read, rejected;
-	bool	private, list, wheel;
+	bool	list, wheel;
 };
 
 /* Return whether env->after is env->before with this change. */
@@ -167,7 +166,6 @@ static inline bool changed(const struct env *env, struct change by)
 	old.stats.expired += by.expired;
 	old.stats.read += by.read;
 	old.stats.rejected += by.rejected;
-	old.private |= by.private;
 	old.stats.pending = new->stats.pending;
 	old.stats.limit = new->stats.limit;
 	if (by.wheel) {

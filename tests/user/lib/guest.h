@@ -230,17 +230,10 @@ static inline unsigned int threads_named(const char *directory, const char *name
 	return n;
 }
 
-/* Count the wheels shared by contexts, by their threads (of the first shard, if sharded). */
-static inline unsigned int shared_wheels(pid_t *pid)
+/* Count the threads of contexts. */
+static inline unsigned int context_threads(pid_t *pid)
 {
-	return threads_named("/proc", "hwt_device\n", pid) +
-	       threads_named("/proc", "hwt_device:0", pid);
-}
-
-/* Count the threads of private wheels. */
-static inline unsigned int private_threads(pid_t *pid)
-{
-	return threads_named("/proc", "hwt_private\n", pid);
+	return threads_named("/proc", "hwt_device\n", pid);
 }
 
 #endif /* HWT_GUEST_H */

@@ -143,13 +143,12 @@ static inline int hwt_get(int fd, __u64 id, struct hwt_get_args *args)
 	return hwt_call(fd, HWT_IOC_GET, args);
 }
 
-/* Return the number of timeouts stopped. */
-static inline long hwt_stop(int fd)
+/* Cancel all timeouts. Return their number. */
+static inline int hwt_del_all(int fd)
 {
-	struct hwt_stop_args args = { .size = sizeof(args) };
-	int ret = hwt_call(fd, HWT_IOC_STOP, &args);
+	struct hwt_cancel_args args = { .size = sizeof(args), .flags = HWT_CANCEL_ALL };
 
-	return ret ? ret : (long)args.stopped;
+	return hwt_call(fd, HWT_IOC_CANCEL, &args) ?: (int)args.count;
 }
 
 static inline int hwt_info(int fd, struct hwt_info_args *args)
@@ -166,11 +165,11 @@ static inline int hwt_stats(int fd, struct hwt_stats_args *args)
 	return hwt_call(fd, HWT_IOC_STATS, args);
 }
 
-/* Return the flag of HWT_IOC_SETUP for a private wheel on @clock. */
+/* Return the flag of HWT_IOC_SETUP for @clock. */
 static inline __u32 hwt_clock_flag(clockid_t clock)
 {
 	return clock == CLOCK_REALTIME ? HWT_SETUP_REALTIME :
-	       clock == CLOCK_BOOTTIME ? HWT_SETUP_BOOTTIME : HWT_SETUP_PRIVATE;
+	       clock == CLOCK_BOOTTIME ? HWT_SETUP_BOOTTIME : 0;
 }
 
 static inline int hwt_setup(int fd, clockid_t clock)
@@ -253,6 +252,17 @@ static inline __u64 read_number(const char *path)
 }
 
 #define hwt_param(name)	read_number("/sys/module/hwt/parameters/" name)
+
+/* Return true if the module was loaded with thread_contexts=1. */
+static inline bool contexts_have_threads(void)
+{
+	FILE *file = fopen("/sys/module/hwt/parameters/thread_contexts", "r");
+	bool threads = file && fgetc(file) == 'Y';
+
+	if (file)
+		fclose(file);
+	return threads;
+}
 
 static inline bool env_is(const char *name, const char *value)
 {

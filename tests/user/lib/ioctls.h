@@ -20,7 +20,6 @@ union ioctl_args {
 	struct hwt_modify_args		modify;
 	struct hwt_cancel_args		cancel;
 	struct hwt_get_args		get;
-	struct hwt_stop_args		stop;
 	struct hwt_stats_args		stats;
 	struct hwt_list_args		list;
 	struct hwt_rings_args		rings;
@@ -52,11 +51,12 @@ static const struct ioctl_case ioctls[] = {
 	IOCTL(INFO, info),
 	IOCTL(SETUP, setup, .good.setup.flags = HWT_SETUP_REALTIME, .flags = HWT_SETUP_BOOTTIME |
 	      HWT_SETUP_REALTIME | HWT_SETUP_TELL_CLOCK_SET | HWT_SETUP_BUSY_WAIT |
-	      HWT_SETUP_CPU | HWT_SETUP_PRIVATE | HWT_SETUP_KEYS),
+	      HWT_SETUP_CPU | HWT_SETUP_THREAD | HWT_SETUP_KEYS),
 	/* The id is an output: its previous value does not matter. */
 	IOCTL(SCHEDULE, schedule, .flags = HWT_ARM_ABSOLUTE,
 	      .good.schedule = { .time_ns = HWT_NEVER, .id = 0x11 }),
-	IOCTL(MODIFY, modify, RESERVED(modify), .flags = HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA,
+	IOCTL(MODIFY, modify, RESERVED(modify), .flags = HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA |
+	      HWT_ARM_EARLIER | HWT_ARM_PENDING | HWT_ARM_UNLESS_PENDING,
 	      .has_id = true, .good.modify.time_ns = HWT_NEVER),
 	IOCTL(CANCEL, cancel, .has_id = true, .flags = HWT_CANCEL_ALL),
 	IOCTL(GET, get, .has_id = true),
@@ -66,7 +66,6 @@ static const struct ioctl_case ioctls[] = {
 		.op_entries = 4, .event_entries = 4, .op_size = sizeof(struct hwt_op),
 	}),
 	IOCTL(ENTER, enter, .flags = HWT_ENTER_ABSOLUTE | HWT_ENTER_SIGMASK),
-	IOCTL(STOP, stop),
 };
 
 /* Fill in the arguments, for a new context; create @ring if the ioctl needs one. */

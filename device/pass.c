@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/hwt: timeouts without a kernel thread
+ */
+#include <linux/atomic.h>
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/wait.h>
+
+#include "hwt.h"
+#include "hwt_compat.h"
+#include "core/buckets.h"
+#include "device/context.h"
+#include "device/entry.h"
+#include "device/event.h"
+#include "device/pass.h"
+#include "device/ring.h"
+#include "device/time.h"
+#include "device/uring.h"
+
+/* Maximum number of timeouts that are moved, and of those that fire, in one hold of the lock */
+#define HWT_PASS_STEP		16
+
+/* Maximum number of steps of one call: a task that was sent a descriptor does no more for it. */
+#define HWT_PASS_STEPS		64
+
+/* -- Ticks --------------------------------------------------------------- */
+
+static u64 hwt_pass_tick(const struct hwt_entry *entry)
+{
+	return hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT;
+}
+
+/* Return the first tick that begins at or after a deadline. */
+static u64 hwt_pass_deadline_tick(const struct hwt_context *ctx, u64 ns)
+{
+	if (ns > S64_MAX - ctx->tick_ns)
+		return HWT_TICK_NEVER;
+	return div64_u64(ns + ctx->tick_ns - 1, ctx->tick_ns);
+}
+
+static u64 hwt_pass_sum(u64 a, u64 b)
+{
+	u64 sum;
+
+	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
+}
+
+/* -- The timer ------------------------------------------------------------- */
+
+/* Wake the tasks that wait for the context: what is due is for them to find. */
+static enum hrtimer_restart hwt_pass_interrupt(struct hrtimer *timer)
+{
+	struct hwt_context *ctx = container_of(timer, struct hwt_context, pass.timer);
+
+	hwt_rings_due(ctx, true);
+	/* With EPOLLIN as the key, io_uring would complete a poll without asking for an event. */
+	wake_up_interruptible(&ctx->wait);
+	hwt_uring_carry(ctx);
+	return HRTIMER_NORESTART;
+}
+
+void hwt_pass_alarm(struct hwt_context *ctx, u64 ns)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	hrtimer_start(&ctx->pass.timer, ns_to_ktime(min_t(u64, ns, KTIME_MAX)), HRTIMER_MODE_ABS);
+}
+
+/*
+ * Set the time of the next pass, and arm the timer for it. A timer that is left from before would
+ * wake the tasks in vain, and a program that uses EPOLLET would be told of its events again.
+ */
+static void hwt_pass_start(struct hwt_context *ctx, u64 ns)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	/*
+	 * Barrier next.set, pairs with next.due in hwt_pass_due(): a task that finds nothing due,
+	 * because a pass has fired all, finds the events of this pass.
+	 */
+	atomic64_set_release(&ctx->pass.next_ns, ns);
+	hwt_rings_next(ctx, ns);
+	if (ns != HWT_NEVER)
+		hwt_pass_alarm(ctx, ns);
+	else
+		hrtimer_try_to_cancel(&ctx->pass.timer);
+}
+
+/*
+ * Read the clock. If it is CLOCK_REALTIME and was set, put the timeouts into the right buckets, and
+ * let the timer wake all tasks that wait, because they wait for the wrong time.
+ */
+static u64 hwt_pass_now(struct hwt_context *ctx)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	struct hwt_pass *pass = &ctx->pass;
+	s64 mono, now, jump;
+
+	if (ctx->clock != CLOCK_REALTIME)
+		return hwt_context_now(ctx);
+	mono = ktime_get();
+	now = ktime_mono_to_any(mono, TK_OFFS_REAL);
+	jump = now - mono - pass->offset;
+	if (likely(!jump))
+		return now;
+	pass->offset += jump;
+	/* A cursor in the future would make new timeouts due at once. */
+	if (jump < 0)
+		hwt_buckets_rebase(&pass->buckets, div64_u64(now, ctx->tick_ns));
+	hwt_event_clock_set(ctx, now, jump);
+	pass->fired = true;
+	atomic64_set(&pass->next_ns, 0);
+	hwt_pass_alarm(ctx, now);
+	return now;
+}
+
+/* Called after CLOCK_REALTIME was set, for a context on this clock. */
+void hwt_pass_clock_set(struct hwt_context *ctx)
+{
+	xa_lock(&ctx->entries);
+	if (!ctx->wheel) {
+		hwt_pass_now(ctx);
+		/*
+		 * If two sets cancel out, hwt_pass_now() finds no change, and starts no timer. If
+		 * the timer has expired between the two sets, too early, start it again.
+		 */
+		if (!hrtimer_is_queued(&ctx->pass.timer) && hwt_pass_next(ctx) != HWT_NEVER)
+			hwt_pass_alarm(ctx, hwt_pass_next(ctx));
+	}
+	xa_unlock(&ctx->entries);
+}
+
+/* -- Arming ---------------------------------------------------------------- */
+
+/* Put a timeout that is not armed into the bucket of a tick. */
+static void hwt_pass_insert(struct hwt_entry *entry, u64 tick)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+	u64 ns = hwt_tick_ns(ctx, tick);
+
+	atomic64_set(&entry->timeout.state, tick << HWT_TICK_SHIFT);
+	hwt_buckets_insert(&ctx->pass.buckets, &entry->timeout);
+	if (ns < (u64)atomic64_read(&ctx->pass.next_ns))
+		hwt_pass_start(ctx, ns);
+}
+
+/* Return the tick for a deadline with a slack. */
+u64 hwt_pass_slack_tick(const struct hwt_context *ctx, u64 ns, u64 slack_ns)
+{
+	u64 tick = hwt_pass_deadline_tick(ctx, ns), last;
+
+	if (!slack_ns || tick == HWT_TICK_NEVER)
+		return tick;
+	last = div64_u64(min_t(u64, hwt_pass_sum(ns, slack_ns), S64_MAX), ctx->tick_ns);
+	return last > tick ? hwt_tick_relax(tick, last - tick) : tick;
+}
+
+/* If no pass was needed for long, move the cursor on, so that new timeouts go to lower levels. */
+static void hwt_pass_skip(struct hwt_context *ctx, u64 now_ns)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	struct hwt_buckets *buckets = &ctx->pass.buckets;
+	u64 now = div64_u64(now_ns, ctx->tick_ns);
+
+	if (now > buckets->cursor + buckets->level[0].mask)
+		hwt_buckets_skip(buckets, now);
+}
+
+/**
+ * hwt_pass_arm() - arm a timeout, or move it
+ * @entry:    the entry
+ * @time_ns:  the deadline on the context's clock, or the delay
+ * @absolute: true if @time_ns is a deadline
+ * @slack_ns: how much later the timeout may fire
+ *
+ * A timeout that moves to a later tick stays in its bucket: the pass of the old tick moves it.
+ *
+ * Return: 0 or -ENOSPC.
+ */
+int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_ns)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+	bool linked = hwt_linked(&entry->timeout);
+	u64 now = hwt_pass_now(ctx), tick;
+
+	/* The count of pending timeouts has a new entry already, and no entry that has fired. */
+	if (ctx->max_pending && !linked &&
+	    ctx->stats.pending + entry->final > ctx->max_pending)
+		return hwt_context_limited(ctx, HWT_LIMIT_PENDING);
+	if (!absolute)
+		time_ns = hwt_pass_sum(now, time_ns);
+	if (hwt_entry_periodic(entry))
+		entry->next_ns = time_ns;
+	tick = hwt_pass_slack_tick(ctx, time_ns, slack_ns);
+	if (linked && tick >= hwt_pass_tick(entry)) {
+		atomic64_set(&entry->timeout.state, tick << HWT_TICK_SHIFT);
+		return 0;
+	}
+	if (linked)
+		hwt_buckets_remove(&ctx->pass.buckets, &entry->timeout);
+	else
+		hwt_pass_skip(ctx, now);
+	hwt_pass_insert(entry, tick);
+	return 0;
+}
+
+void hwt_pass_disarm(struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	if (hwt_linked(&entry->timeout))
+		hwt_buckets_remove(&entry->ctx->pass.buckets, &entry->timeout);
+}
+
+/*
+ * Arm a periodic timeout, which is firing, for its next period whose tick has not begun. Return the
+ * number of periods since *@due_ns, and set *@due_ns to the tick of the last of them.
+ */
+u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+	u64 overruns = 0, last = now_ns;
+
+	if (entry->mode == HWT_MODE_FIXED_RATE) {
+		now_ns = hwt_tick_ns(ctx, div64_u64(now_ns, ctx->tick_ns));
+		overruns = div64_u64(now_ns - entry->next_ns, entry->period_ns);
+		last = entry->next_ns + overruns * entry->period_ns;
+	}
+	if (overruns)
+		*due_ns = hwt_tick_ns(ctx, hwt_pass_deadline_tick(ctx, last));
+	entry->next_ns = hwt_pass_sum(last, entry->period_ns);
+	hwt_pass_insert(entry, hwt_pass_deadline_tick(ctx, entry->next_ns));
+	return overruns;
+}
+
+/*
+ * If a timeout is due, fire it before the caller's operation. Return true if this has freed the
+ * entry, because its timeout was a command of io_uring.
+ */
+bool hwt_pass_settle(struct hwt_entry *entry)
+	__must_hold(&entry->ctx->entries.xa_lock)
+{
+	struct hwt_context *ctx = entry->ctx;
+	u64 now = hwt_pass_now(ctx);
+	bool uring = entry->uring;
+
+	if (!hwt_linked(&entry->timeout) || hwt_tick_ns(ctx, hwt_pass_tick(entry)) > now)
+		return false;
+	hwt_buckets_remove(&ctx->pass.buckets, &entry->timeout);
+	ctx->pass.fired |= hwt_entry_fire(entry, now);
+	return uring;
+}
+
+/* -- The pass ---------------------------------------------------------------- */
+
+/* Advance the buckets by a step, and fire what is due. Return true if work is left. */
+static bool hwt_pass_step(struct hwt_context *ctx)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	struct hwt_buckets *buckets = &ctx->pass.buckets;
+	u64 now = hwt_pass_now(ctx), tick = div64_u64(now, ctx->tick_ns);
+	bool arrived = hwt_buckets_advance(buckets, tick, HWT_PASS_STEP, false);
+	struct hwt_entry *entry;
+	unsigned int n;
+
+	for (n = 0; n < HWT_PASS_STEP && !list_empty(&buckets->due); n++) {
+		entry = list_first_entry(&buckets->due, struct hwt_entry, timeout.link);
+		hwt_buckets_take_due(&entry->timeout);
+		if (hwt_pass_tick(entry) > tick)
+			hwt_buckets_insert(buckets, &entry->timeout);
+		else
+			ctx->pass.fired |= hwt_entry_fire(entry, now);
+	}
+	return !arrived || !list_empty(&buckets->due);
+}
+
+/*
+ * End a pass that has stopped early: arm the timer so that the tasks that wait go on, unless a task
+ * does so before. If they have no event to read, or if commands of io_uring may be due, they go on
+ * at once, else at the next tick.
+ */
+static void hwt_pass_pause(struct hwt_context *ctx)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	struct hrtimer *timer = &ctx->pass.timer;
+	u64 ns = hwt_context_now(ctx);
+
+	if (!list_empty(&ctx->ready) && list_empty(&ctx->commands.list))
+		ns += ctx->tick_ns;
+	atomic64_set(&ctx->pass.next_ns, 0);
+	if (!hrtimer_is_queued(timer) || (u64)ktime_to_ns(hrtimer_get_expires(timer)) > ns)
+		hwt_pass_alarm(ctx, ns);
+	hwt_rings_due(ctx, true);
+}
+
+/*
+ * End a complete pass: arm the timer for the next tick with work. Return true if the caller has to
+ * wake the tasks that wait: the interrupt that would have done so is not coming any more.
+ */
+static bool hwt_pass_end(struct hwt_context *ctx)
+	__must_hold(&ctx->entries.xa_lock)
+{
+	struct hwt_pass *pass = &ctx->pass;
+	bool wake = pass->fired && hrtimer_is_queued(&pass->timer);
+
+	pass->fired = false;
+	hwt_rings_due(ctx, false);
+	hwt_pass_start(ctx, hwt_tick_ns(ctx, hwt_buckets_next_tick(&pass->buckets)));
+	return wake;
+}
+
+/*
+ * Return true if a pass has work to do.
+ *
+ * A task that waits first enters the wait queue, then calls this function. Either it sees here the
+ * time that hwt_pass_start() has stored, or the interrupt comes later and finds the task in the
+ * queue: the lock of the queue orders the two (tests/verify/litmus/pass-wake). Only then the task
+ * looks for events: another task may have fired what was due.
+ */
+bool hwt_pass_due(struct hwt_context *ctx)
+{
+	/*
+	 * Barrier next.due, pairs with next.set in hwt_pass_start(): if this is the time that the
+	 * end of a pass has stored, the events of the pass are found after this
+	 * (tests/verify/litmus/pass-event).
+	 */
+	u64 next = atomic64_read_acquire(&ctx->pass.next_ns);
+
+	return next != HWT_NEVER && hwt_context_now(ctx) >= next;
+}
+
+/**
+ * hwt_pass_run() - fire what is due
+ * @ctx: the context
+ * @all: true to fire all that is due, for a query; false to move events to the ring, and to stop
+ *       as soon as an event waits to be read, or to be moved to a full ring
+ *
+ * Process context, for a context without a wheel. A call is bounded, and reads the clock anew in
+ * each step.
+ *
+ * Return: true if work is left.
+ */
+bool hwt_pass_run(struct hwt_context *ctx, bool all)
+{
+	unsigned int steps = HWT_PASS_STEPS;
+	bool more, end, wake = false;
+
+	do {
+		xa_lock(&ctx->entries);
+		more = hwt_pass_step(ctx);
+		if (ctx->rings && !all)
+			hwt_rings_fill(ctx);
+		end = !more || !--steps || (!all && !list_empty(&ctx->ready));
+		if (!more)
+			wake = hwt_pass_end(ctx);
+		else if (end)
+			hwt_pass_pause(ctx);
+		xa_unlock(&ctx->entries);
+		cond_resched();
+	} while (!end);
+	/* Without EPOLLIN as the key, too: another task may have read the events. */
+	if (wake)
+		wake_up_interruptible(&ctx->wait);
+	return more;
+}
+
+/* Return a time before which no timeout of the context fires; HWT_NEVER if none is pending. */
+u64 hwt_pass_next(const struct hwt_context *ctx)
+{
+	return atomic64_read(&ctx->pass.next_ns);
+}
+
+/* -- Creation -------------------------------------------------------------- */
+
+/* Allocate the memory of the buckets, for hwt_pass_init(); NULL if there is none. */
+void *hwt_pass_alloc(const struct hwt_wheel_params *params)
+{
+	return kvmalloc(hwt_buckets_size(ilog2(params->ticks_per_wheel), params->levels),
+			HWT_GFP_USER);
+}
+
+/* Initialise what drives a context, which has no timeout yet. @memory: NULL if it has a wheel */
+void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *params, void *memory)
+{
+	struct hwt_pass *pass = &ctx->pass;
+
+	pass->memory = memory;
+	if (memory)
+		hwt_buckets_init(&pass->buckets, ilog2(params->ticks_per_wheel), params->levels,
+				 div64_u64(hwt_context_now(ctx), ctx->tick_ns), memory);
+	hwt_hrtimer_setup(&pass->timer, hwt_pass_interrupt, ctx->clock, HRTIMER_MODE_ABS);
+	atomic64_set(&pass->next_ns, HWT_NEVER);
+	pass->fired = false;
+	pass->offset = ktime_mono_to_any(0, TK_OFFS_REAL);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Timeouts without a kernel thread: a context has buckets of its own, and its callers drive them
+ *
+ * The buckets are under the context's lock, and a high-resolution timer is armed for the next tick
+ * with work. Its interrupt only wakes the tasks that wait for the context. A task that is in
+ * read(), poll(), HWT_IOC_ENTER or a query runs a pass: it advances the buckets, and turns what is
+ * due into events. A pass goes in short steps, with the lock dropped in between. It has no owner:
+ * any other caller goes on where one has stopped.
+ */
+#ifndef _HWT_DEVICE_PASS_H
+#define _HWT_DEVICE_PASS_H
+
+#include <linux/atomic.h>
+#include <linux/hrtimer.h>
+#include <linux/types.h>
+
+#include "hwt.h"
+#include "core/buckets.h"
+
+struct hwt_context;
+struct hwt_entry;
+
+/**
+ * struct hwt_pass - what drives the timeouts of a context without a wheel
+ * @buckets: the timeouts that are armed, among them those that are due, but have not fired yet
+ * @memory:  the memory of @buckets, charged to the task that has opened or set up the context
+ * @timer:   wakes the tasks that wait. Armed for @next_ns, unless that is U64_MAX; after a pass
+ *           that has stopped early, for the time of the stop or a tick later. Once it has expired,
+ *           the end of the next pass arms it again
+ * @next_ns: no pass has work before this time; 0 if a pass has stopped early, U64_MAX if no timeout
+ *           is to fire. Written under entries.xa_lock, read without it
+ * @fired:   true if events were added since the end of the last complete pass
+ * @offset:  the offset of CLOCK_REALTIME to CLOCK_MONOTONIC when hwt_pass_now() last read it, ns
+ *
+ * Protected by entries.xa_lock, except @next_ns. The interrupt of @timer reads no member.
+ */
+struct hwt_pass {
+	struct hwt_buckets	buckets;
+	void			*memory;
+	struct hrtimer		timer;
+	atomic64_t		next_ns;
+	bool			fired;
+	s64			offset;
+};
+
+void *hwt_pass_alloc(const struct hwt_wheel_params *params);
+void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *params, void *memory);
+void hwt_pass_alarm(struct hwt_context *ctx, u64 ns);
+void hwt_pass_clock_set(struct hwt_context *ctx);
+u64 hwt_pass_slack_tick(const struct hwt_context *ctx, u64 ns, u64 slack_ns);
+int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_ns);
+void hwt_pass_disarm(struct hwt_entry *entry);
+u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns);
+bool hwt_pass_settle(struct hwt_entry *entry);
+bool hwt_pass_due(struct hwt_context *ctx);
+bool hwt_pass_run(struct hwt_context *ctx, bool all);
+u64 hwt_pass_next(const struct hwt_context *ctx);
+
+#endif /* _HWT_DEVICE_PASS_H */

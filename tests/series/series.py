@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Check the series of patches that tools/series makes for the newest packaged kernel. Print TAP.
+
+--quick     only: checkpatch, the series applies, the objects of the last patch build, as y and as m on x86-64
+Without it, the objects of each patch are built, and the KUnit test and the selftests run under User Mode Linux.
+"""
+import argparse
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "vm"))
+import host
+import kernels
+import tap
+
+OUT = host.BUILD / "series"
+FOLDERS = ("kernel/time/hwt", "drivers/misc/hwt", "drivers/net/wireguard")
+# Options beyond tinyconfig ("!": off). With y, few of those on which hwt depends are on; with m, all are.
+COMMON = ("64BIT", "SMP", "MODULES", "PRINTK", "HIGH_RES_TIMERS", "NO_HZ_IDLE", "NET", "INET", "NETDEVICES", "!CPU_MITIGATIONS")
+CONFIGS = {
+    "y": [*COMMON],
+    "m": [*COMMON, "BUG", "DEBUG_FS", "FTRACE", "ENABLE_DEFAULT_TRACERS", "PROC_FS", "IO_URING", "SUSPEND", "MEMCG", "CGROUPS",
+          "NUMA", "TIME_NS", "NAMESPACES", "DEBUG_KERNEL", "PROVE_LOCKING", "DEBUG_OBJECTS", "DEBUG_OBJECTS_FREE", "HWT_DEBUG", "KUNIT"],
+}
+# For the selftests, in addition to kernel/time/hwt/.kunitconfig.
+USER = ("BLK_DEV_INITRD", "DEVTMPFS", "PROC_FS", "TMPFS", "EPOLL", "EVENTFD", "MULTIUSER", "TIME_NS", "NAMESPACES", "UNIX", "NET")
+INIT = """#!/bin/sh
+mount -t proc proc /proc
+mount -t devtmpfs dev /dev
+for test in /hwt/*; do
+	"$test" && echo "selftest passed: ${test##*/}" || echo "selftest failed: ${test##*/}"
+done
+poweroff -f
+"""
+
+
+class Tree:
+    """A copy of the kernel's source, to which the patches are applied, and its builds."""
+
+    def __init__(self, linux):
+        self.path = OUT / "linux"
+        shutil.rmtree(self.path, ignore_errors=True)
+        # Hard links: patch writes new files.
+        host.output(["sh", "-c", 'cp -al "$0" "$1" 2>/dev/null || { rm -rf "$1"; cp -a "$0" "$1"; }', linux, self.path])
+
+    def make(self, config, *words):
+        """Run make in the build of a configuration; return its exit code and its output."""
+        build = OUT / f"build-{config}"
+        build.mkdir(exist_ok=True)
+        return host.said(["make", "-C", self.path, f"O={build}", "ARCH=x86_64", f"-j{host.JOBS}", *words])
+
+    def configure(self, config):
+        """Make or renew a configuration; return what is wrong. Options that come with later patches are left out."""
+        path = OUT / f"build-{config}/.config"
+        if not path.exists():
+            self.make(config, "tinyconfig")
+        hwt = {option: config for option in ("HWT", "HWT_DEV", "HWT_KUNIT_TEST", "WIREGUARD")}
+        with open(path, "a", encoding="ascii") as file:
+            file.writelines(f"# CONFIG_{option[1:]} is not set\n" if option[0] == "!" else f"CONFIG_{option}=y\n"
+                            for option in CONFIGS[config])
+            file.writelines(f"CONFIG_{option}={value}\n" for option, value in hwt.items())
+        code, text = self.make(config, "olddefconfig")
+        if code:
+            return text
+        chosen = path.read_text()
+        there = "".join(file.read_text() for file in self.path.glob("*/*/hwt/Kconfig"))
+        lost = [option for option in ("HWT", "HWT_DEV") if f"config {option}\n" in there and f"CONFIG_{option}={config}\n" not in chosen]
+        return f"not in .config: {' '.join(lost)}" if lost else ""
+
+    def apply(self, patch):
+        return host.said(["patch", "-p1", "-s", "-N", "--fuzz=0", "-d", self.path, "-i", patch])
+
+    def build(self, config):
+        """Build the objects of hwt; return what is wrong."""
+        if not (self.path / FOLDERS[0] / "Kconfig").exists():
+            return ""
+        wrong = self.configure(config)
+        if wrong:
+            return wrong
+        code, text = self.make(config, "W=1", *(f"{folder}/" for folder in FOLDERS if (self.path / folder).exists()))
+        return text if code or re.search(r"\bwarning:", text) else ""
+
+
+def check(results, name, code, text):
+    """Note a result. Print what went wrong."""
+    if code:
+        print(text[-4000:], flush=True)
+    print(f"{'not ok' if code else 'ok'} - {name}", file=sys.stderr, flush=True)
+    results.check(name, not code, "see above")
+
+
+def check_patch(results, linux, patch, name):
+    """Run checkpatch. series.py itself has checked that MAINTAINERS names each new file."""
+    # Programs: the reasons are in tests/static/style.py.
+    ignored = "FILE_PATH_CHANGES" + (",VOLATILE,MACRO_ARG_REUSE" if name.startswith("selftests") else "")
+    check(results, f"checkpatch {name}", *host.said(
+        ["perl", linux / "scripts/checkpatch.pl", "--no-tree", "--strict", "--show-types", "-q", "--ignore", ignored, patch]))
+
+
+def kunit(tree, command, *words):
+    """Run a command of kunit.py; return its exit code and its output."""
+    return host.said([sys.executable, "tools/testing/kunit/kunit.py", command, "--kunitconfig=kernel/time/hwt",
+                      f"--build_dir={OUT}/build-um", *words], cwd=tree.path)
+
+
+def check_uml(results, tree):
+    """Run the KUnit test and the selftests under User Mode Linux."""
+    options = [f"--kconfig_add=CONFIG_{option}=y" for option in USER]
+    code, text = kunit(tree, "run", f"--jobs={host.JOBS}", *options)
+    passed = len(re.findall(r"\[PASSED\] \w+_test", text))
+    check(results, f"KUnit: {passed} tests", code or passed < 6, text)
+    kernel, root = OUT / "build-um/linux", OUT / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    for folder in ("bin", "dev", "proc", "tmp", "hwt"):
+        (root / folder).mkdir(parents=True)
+    code, text = tree.make("y", "headers")
+    if not code:
+        code, text = host.said(["make", "-C", tree.path / "tools/testing/selftests", "TARGETS=hwt", f"O={OUT}/build-y", "LDFLAGS=-static"])
+    check(results, "selftests: build", code, text)
+    for path in (OUT / "build-y/kselftest/hwt").glob("*"):
+        if os.access(path, os.X_OK) and path.is_file():
+            shutil.copy(path, root / "hwt")
+    shutil.copy("/bin/busybox", root / "bin")
+    for name in ("sh", "mount", "poweroff"):
+        (root / "bin" / name).symlink_to("busybox")
+    (root / "init").write_text(INIT)
+    (root / "init").chmod(0o755)
+    host.output(["sh", "-c", "cd \"$0\" && find . | cpio -o -H newc --quiet > ../root.cpio", root])
+    code, text = host.said(["timeout", "1200", kernel, "mem=1G", f"initrd={OUT}/root.cpio", "rdinit=/init", "con=null", "con0=fd:0,fd:1",
+                            "kunit.enable=0"])
+    programs = sorted(path.name for path in (root / "hwt").iterdir())
+    for name in programs:
+        check(results, f"selftest {name}", f"selftest passed: {name}" not in text, text)
+    check(results, "selftests: programs", not programs, text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    args = parser.parse_args()
+    linux = kernels.source("newest")
+    OUT.mkdir(parents=True, exist_ok=True)
+    host.output([sys.executable, host.TOP / "tools/series/series.py", linux, OUT / "patches"])
+    results, tree = tap.Results(), Tree(linux)
+    patches = sorted((OUT / "patches").glob("*.patch"))[1:]
+    for patch in patches:
+        name = re.sub(r"^\d+-|\.patch$", "", patch.name)
+        check_patch(results, linux, patch, name)
+        check(results, f"{name} applies", *tree.apply(patch))
+        if not args.quick or patch == patches[-1]:
+            for config in CONFIGS:
+                wrong = tree.build(config)
+                check(results, f"{name}, HWT={config}", bool(wrong), wrong)
+    if not args.quick:
+        check_uml(results, tree)
+    return results.print_tap()
+
+
+if __name__ == "__main__":
+    host.main(main)
