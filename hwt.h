@@ -77,7 +77,6 @@
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/lockdep.h>
-#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -1009,42 +1008,6 @@ void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 			  struct hwt_wheel_params *params);
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats);
 
-/* -- Timeouts that are not embedded ------------------------------------------ */
-
-/**
- * struct hwt_handle - a timeout that is not embedded
- * @timeout: the timeout, for queries and cancels
- * @refs:    number of references, initially two: that of the caller of hwt_new_timeout(), and one
- *           that hwt puts when it no longer needs the timeout. Private.
- * @fn:      called when the timeout expires. Private.
- * @cancelled: called when the timeout was cancelled, or NULL. Private.
- * @data:    the client's data, as passed to hwt_new_timeout()
- */
-struct hwt_handle {
-	struct hwt_timeout	timeout;
-	refcount_t		refs;
-	void			(*fn)(struct hwt_handle *handle);
-	void			(*cancelled)(struct hwt_handle *handle);
-	void			*data;
-};
-
-struct hwt_handle *hwt_new_timeout(struct hwt_wheel *wheel, u64 delay_ns,
-				   void (*fn)(struct hwt_handle *handle),
-				   void (*cancelled)(struct hwt_handle *handle), void *data,
-				   gfp_t gfp);
-void hwt_handle_put(struct hwt_handle *handle);
-
-/**
- * hwt_handle_get() - get another reference
- * @handle: the handle; the caller has a reference to it already, or is its @fn
- *
- * Any context.
- */
-static inline void hwt_handle_get(struct hwt_handle *handle)
-{
-	refcount_inc(&handle->refs);
-}
-
 /* -- Groups ------------------------------------------------------------------ */
 
 /**
@@ -1105,51 +1068,5 @@ u64 hwt_group_pending(struct hwt_group *group);
 u64 hwt_group_cancel(struct hwt_group *group);
 u64 hwt_group_cancel_sync(struct hwt_group *group);
 u64 hwt_group_shutdown_sync(struct hwt_group *group);
-
-/* -- Recipes ------------------------------------------------------------------ */
-
-/*
- * Some recipes need no function of their own:
- *
- *   watchdog: to fire after N without a sign of life, call hwt_schedule(timeout, N) at each sign.
- *   debounce: to fire after N without an event, call hwt_schedule(timeout, N) at each event.
- *   throttle: to fire after events, but at most once in N, call hwt_schedule_earlier(timeout, N) at
- *             each event.
- */
-
-/**
- * struct hwt_debounce - fire after a quiet time, but within a maximum delay
- * @quiet_ns: time without an event after which the timeout fires, ns
- * @most_ns:  maximum delay from the first event after a firing to the next firing, ns
- * @first_ns: time of the first event after the latest firing; set by hwt_debounce()
- *
- * If @most_ns is U64_MAX, hwt_debounce() does the same as hwt_schedule() with @quiet_ns.
- */
-struct hwt_debounce {
-	u64	quiet_ns;
-	u64	most_ns;
-	u64	first_ns;
-};
-
-int hwt_debounce(struct hwt_timeout *timeout, struct hwt_debounce *debounce);
-
-/**
- * struct hwt_backoff - delays between retries, each longer than the one before
- * @first_ns:   the first delay, ns
- * @most_ns:    the maximum delay, ns; each delay is twice the previous delay, up to this maximum
- * @jitter_pct: maximum percentage, 0 to 100, by which each delay is shortened at random, so that
- *              clients that failed together do not try again together
- * @limit:      maximum number of tries; 0: no limit
- * @tries:      number of tries so far; the client sets it to 0 to begin anew
- */
-struct hwt_backoff {
-	u64	first_ns;
-	u64	most_ns;
-	u32	jitter_pct;
-	u32	limit;
-	u32	tries;
-};
-
-int hwt_retry(struct hwt_timeout *timeout, struct hwt_backoff *backoff);
 
 #endif /* _HWT_H */

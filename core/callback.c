@@ -73,8 +73,8 @@ static void hwt_call_check(const struct hwt_runner *runner, const struct hwt_cal
 		   now.irqs_off == before->irqs_off))
 		return;
 	pr_err("BUG: callback %ps left its context changed: preempt count %08x, was %08x; RCU depth %d, was %d; locks held %d, was %d; migration disabled %d, was %d; interrupts %s, were %s\n",
-	       hwt_client_fn(runner->current_timeout, before->fn), now.preempt, before->preempt,
-	       now.rcu, before->rcu, now.locks, before->locks, now.migrate, before->migrate,
+	       before->fn, now.preempt, before->preempt, now.rcu, before->rcu, now.locks,
+	       before->locks, now.migrate, before->migrate,
 	       now.irqs_off ? "off" : "on", before->irqs_off ? "off" : "on");
 	if (now.locks != before->locks)
 		debug_show_held_locks(current);
@@ -202,8 +202,7 @@ static noinline void hwt_slow_report(struct hwt_shard *shard, const struct hwt_r
 
 	if (__ratelimit(&shard->slow_limit))
 		pr_warn_ratelimited("%s: callback %ps took %llu us, %llu us of that on a CPU\n",
-				    shard->wheel->name,
-				    hwt_client_fn(runner->current_timeout, call->fn),
+				    shard->wheel->name, call->fn,
 				    div_u64(took, NSEC_PER_USEC), div_u64(cpu_ns, NSEC_PER_USEC));
 }
 

@@ -11,8 +11,7 @@
 
 /**
  * struct hwt_call - a call of a client's function
- * @fn:          the function that is called; hwt_client_fn() returns the client's function behind
- *               it
+ * @fn:          the function that is called
  * @began:       time at which the call began, on CLOCK_MONOTONIC, ns; see hwt_call_time()
  * @cpu_ns:      CPU time of the task at the beginning of the call, ns, as of the scheduler's last
  *               tick or context switch
@@ -58,50 +57,6 @@ static inline void hwt_call_prepare(struct hwt_call *call, const struct hwt_time
 		hwt_call_copy(call, timeout);
 }
 
-/*
- * The callbacks of the timeout in a struct hwt_handle. They call the client's functions, which the
- * handle contains.
- */
-extern const struct hwt_timeout_ops hwt_handle_ops;
-void hwt_handle_expire(struct hwt_timeout *timeout);
-void hwt_handle_cancelled(struct hwt_timeout *timeout);
-
-/**
- * hwt_client_fn() - return the client's function that a function of a timeout calls
- * @timeout: the timeout
- * @fn:      the timeout's ->expire, ->cancelled or ->release, or another function that is called
- *           for it
- *
- * Used to name functions in reports, and to find the timeouts that would call into a module that is
- * unloaded. In a struct hwt_handle, ->expire and ->cancelled are functions of hwt that call the
- * client's functions, which this function reads from the handle. So the handle's memory must be
- * valid. It is valid before the handle is first scheduled, while its timeout is held (after a
- * callback, until hwt_finish()), and for a caller that has a reference. If @fn is a ->release,
- * which is called after the hold, the timeout's memory is not read.
- *
- * Return: the client's function if @fn is a function of a handle that calls one; otherwise @fn.
- */
-static inline const void *hwt_client_fn(const struct hwt_timeout *timeout, const void *fn)
-{
-	const struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
-
-	if (unlikely(fn == hwt_handle_expire))
-		return handle->fn;
-	if (unlikely(fn == hwt_handle_cancelled && handle->cancelled))
-		return handle->cancelled;
-	return fn;
-}
-
-/*
- * Return true if @fn, or the client's function that @fn calls for a handle, is in the module. The
- * same holds for the timeout's memory as in hwt_client_fn().
- */
-static inline bool hwt_module_has(const struct hwt_timeout *timeout, const void *fn,
-				  const struct module *module)
-{
-	return within_module((unsigned long)hwt_client_fn(timeout, fn), module);
-}
-
 /* Return true if a held timeout, its ops or one of its functions is in the module's memory. */
 static inline bool hwt_module_needs(const struct hwt_timeout *timeout, const struct module *module)
 {
@@ -109,9 +64,9 @@ static inline bool hwt_module_needs(const struct hwt_timeout *timeout, const str
 
 	return within_module((unsigned long)timeout, module) ||
 	       within_module((unsigned long)ops, module) ||
-	       hwt_module_has(timeout, ops->expire, module) ||
-	       hwt_module_has(timeout, ops->cancelled, module) ||
-	       hwt_module_has(timeout, ops->release, module);
+	       within_module((unsigned long)ops->expire, module) ||
+	       within_module((unsigned long)ops->cancelled, module) ||
+	       within_module((unsigned long)ops->release, module);
 }
 
 /*

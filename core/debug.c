@@ -78,7 +78,7 @@ bool __hwt_debug_init(const struct hwt_timeout *timeout)
 	    (tracked != HWT_TRACKED && tracked != HWT_TRACKED_OBJECT) || !hwt_held(timeout))
 		return true;
 	hwt_debug_report("timeout %p is initialised while it is held: %ps\n", timeout,
-			 hwt_client_fn(timeout, timeout->ops->expire));
+			 timeout->ops->expire);
 	return false;
 }
 
@@ -115,10 +115,10 @@ void hwt_debug_move(const struct hwt_timeout *timeout)
 		return;
 	if (hwt_held(timeout))
 		hwt_debug_report("timeout %p is moved to another wheel while it is held: %ps\n",
-				 timeout, hwt_client_fn(timeout, timeout->ops->expire));
+				 timeout, timeout->ops->expire);
 	else if (hwt_is_bh(timeout->shard) && hwt_bh_running(timeout->shard, timeout))
 		hwt_debug_report("timeout %p is moved to another wheel while its %ps executes\n",
-				 timeout, hwt_client_fn(timeout, timeout->ops->expire));
+				 timeout, timeout->ops->expire);
 	else if (preemptible() && hwt_debug_releasing(timeout->shard, timeout))
 		hwt_debug_report("timeout %p is moved to another wheel while its %ps executes\n",
 				 timeout, timeout->ops->release);
@@ -139,7 +139,7 @@ static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 		return;
 	hwt_debug_report("module %s is unloaded and leaves timeout %p on wheel %s: %ps\n",
 			 going->module->name, timeout, going->shard->wheel->name,
-			 hwt_client_fn(timeout, timeout->ops->expire));
+			 timeout->ops->expire);
 }
 
 static void hwt_debug_executing(const struct hwt_debug_going *going)
@@ -149,10 +149,9 @@ static void hwt_debug_executing(const struct hwt_debug_going *going)
 
 	list_for_each_entry(runner, &going->shard->runners, entry)
 		if (runner->current_timeout &&
-		    hwt_module_has(runner->current_timeout, runner->fn, going->module))
+		    within_module((unsigned long)runner->fn, going->module))
 			hwt_debug_report("module %s goes while its %ps is executing on wheel %s\n",
-					 going->module->name,
-					 hwt_client_fn(runner->current_timeout, runner->fn),
+					 going->module->name, runner->fn,
 					 going->shard->wheel->name);
 }
 
@@ -180,7 +179,7 @@ static void *hwt_debug_hint(void *addr)
 
 	if (!hwt_debug_whole(timeout) || !timeout->ops)
 		return NULL;
-	return (void *)hwt_client_fn(timeout, timeout->ops->expire);
+	return (void *)timeout->ops->expire;
 }
 
 /* Make debug objects accept timeouts unknown to them: hwt does not report initialisations. */

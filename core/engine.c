@@ -536,12 +536,12 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_call_begin(shard, runner, timeout, expire, &call);
 	/* A cached call.began may be before the deadline: do not trace the timeout as early. */
 	if (trace_hwt_expire_entry_enabled())
-		trace_hwt_expire_entry(shard, timeout, hwt_client_fn(timeout, expire), due->tick,
+		trace_hwt_expire_entry(shard, timeout, expire, due->tick,
 				       max(hwt_call_began(shard, &call, offset),
 					   hwt_tick_to_ns(shard, due->tick)));
 	expire(timeout);
 	if (trace_hwt_expire_exit_enabled())
-		trace_hwt_expire_exit(shard, timeout, hwt_client_fn(timeout, expire));
+		trace_hwt_expire_exit(shard, timeout, expire);
 	hwt_call_end(shard, runner, &call);
 	hwt_lateness_count(shard, hwt_call_began(shard, &call, offset), due);
 }

@@ -101,9 +101,7 @@ struct hwt_inbox {
  * @call:    number of the runner's present or last call of a client's function. Each shard numbers
  *           these calls in the order in which they begin, but a ->cancelled or ->release that
  *           directly follows a callback has the number of the callback.
- * @fn:      the function that the runner is executing, if @current_timeout is set. For a timeout in
- *           a struct hwt_handle, this may be a function of hwt: hwt_client_fn() then returns the
- *           client's function that it calls.
+ * @fn:      the function that the runner is executing, if @current_timeout is set
  * @current_timeout: the timeout for which the runner is executing a callback or ->release, or NULL.
  *           hwt_engine_kick() and hwt_engine_irq_work() read that of the engine without the lock.
  * @stamp:   cached time on CLOCK_MONOTONIC, ns, at which the next call may be taken to begin; 0:

@@ -292,7 +292,7 @@ static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *
 				   u64 tick, u64 ns, unsigned int flags)
 {
 	/* Read the function to be traced now: once armed, the timeout may fire and be freed. */
-	const void *fn = hwt_client_fn(timeout, timeout->ops->expire);
+	const void *fn = timeout->ops->expire;
 	int ret;
 
 	/*

@@ -280,7 +280,7 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
 
 	if (unlikely(ret == -EDEADLK))
 		pr_warn_once("callback %ps waits for its own timeout in a _sync call: the timeout is cancelled, but its callback goes on\n",
-			     hwt_client_fn(timeout, timeout->ops->expire));
+			     timeout->ops->expire);
 	return ret;
 }
 
@@ -500,7 +500,7 @@ static bool hwt_owner_executes(const struct hwt_shard *shard, const struct hwt_r
 {
 	const struct hwt_timeout *timeout = runner->current_timeout;
 
-	if (hwt_module_has(timeout, runner->fn, owner))
+	if (within_module((unsigned long)runner->fn, owner))
 		return true;
 	return !runner->releasing && !hwt_is_bh(shard) && timeout->ops &&
 	       hwt_module_needs(timeout, owner);

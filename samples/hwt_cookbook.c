@@ -2,8 +2,7 @@
 /*
  * The recipes of docs/recipes.md that the other samples do not use: changes are saved after
  * a quiet time (debounce), a cache drops entries that nobody has used for a while, a periodic
- * timeout looks at the cache, a device cancels all of its requests when it is removed (group), and
- * a message is logged after a delay (a timeout that is not embedded).
+ * timeout looks at the cache, and a device cancels all of its requests when it is removed (group).
  *
  * There is no real device. The log shows what happens.
  */
@@ -13,6 +12,7 @@
 #include <linux/err.h>
 #include <linux/hashtable.h>
 #include <linux/kref.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -38,13 +38,12 @@ static struct hwt_wheel *cook_wheel;
 /* -- Debounce ------------------------------------------------------------- */
 
 /* Save when nothing has changed for 100 ms, but at most a second after the first change. */
-static struct hwt_debounce cook_quiet = {
-	.quiet_ns	= 100 * NSEC_PER_MSEC,
-	.most_ns	= NSEC_PER_SEC,
-};
+#define COOK_QUIET_NS	(100 * NSEC_PER_MSEC)
+#define COOK_MOST_NS	NSEC_PER_SEC
 
+static DEFINE_SPINLOCK(cook_lock);	/* protects cook_unsaved and cook_latest */
 static unsigned int cook_unsaved;
-static DEFINE_SPINLOCK(cook_lock);	/* protects cook_unsaved and cook_quiet */
+static u64 cook_latest;			/* a second after the first unsaved change */
 
 static void cook_save_expire(struct hwt_timeout *timeout)
 {
@@ -54,7 +53,9 @@ static void cook_save_expire(struct hwt_timeout *timeout)
 	n = cook_unsaved;
 	cook_unsaved = 0;
 	spin_unlock(&cook_lock);
-	pr_info("saved %u changes\n", n);
+	/* A change that took the lock before this callback has scheduled another save. */
+	if (n)
+		pr_info("saved %u changes\n", n);
 }
 
 static const struct hwt_timeout_ops cook_save_ops = { .expire = cook_save_expire };
@@ -63,9 +64,13 @@ static struct hwt_timeout cook_save = HWT_TIMEOUT_INIT(cook_save, &cook_save_ops
 
 static void cook_change(void)
 {
+	u64 now;
+
 	spin_lock(&cook_lock);
-	cook_unsaved++;
-	hwt_debounce(&cook_save, &cook_quiet);
+	now = hwt_wheel_now(cook_wheel);
+	if (!cook_unsaved++)
+		cook_latest = now + COOK_MOST_NS;
+	hwt_schedule_at(&cook_save, min(now + COOK_QUIET_NS, cook_latest));
 	spin_unlock(&cook_lock);
 }
 
@@ -259,29 +264,6 @@ static int cook_request_send(void)
 	return 0;
 }
 
-/* -- A timeout that is not embedded ---------------------------------------- */
-
-static struct hwt_handle *cook_note;
-
-static void cook_note_fn(struct hwt_handle *handle)
-{
-	pr_info("%s\n", (const char *)handle->data);
-}
-
-static int cook_note_write(void)
-{
-	cook_note = hwt_new_timeout(cook_wheel, hwt_msecs(200), cook_note_fn, NULL,
-				    "200 ms have passed", GFP_KERNEL);
-	return PTR_ERR_OR_ZERO(cook_note);
-}
-
-/* Drop the note. Afterwards cook_note_fn() is not executing, whether or not it was called. */
-static void cook_note_drop(void)
-{
-	hwt_cancel_sync(&cook_note->timeout);
-	hwt_handle_put(cook_note);
-}
-
 /* -- Initialisation and exit ------------------------------------------------- */
 
 static void cook_requests_end(void)
@@ -317,8 +299,6 @@ static int __init cook_init(void)
 	for (i = 0; i < entries && !err; i++)
 		err = cook_entry_add(i);
 	cook_look_start();
-	if (!err)
-		err = cook_note_write();
 	if (err) {
 		cook_go();
 		return err;
@@ -337,12 +317,11 @@ module_init(cook_init);
 
 static void __exit cook_exit(void)
 {
-	cook_note_drop();
 	cook_go();
 	pr_info("%d requests freed\n", atomic_read(&cook_freed));
 }
 module_exit(cook_exit);
 
 MODULE_AUTHOR("The hwt project");
-MODULE_DESCRIPTION("hwt sample: debounce, a cache, a period, a group, a timeout that is not embedded");
+MODULE_DESCRIPTION("hwt sample: debounce, a cache, a period, a group");
 MODULE_LICENSE("GPL");

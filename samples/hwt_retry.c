@@ -3,9 +3,9 @@
  * Requests that are sent again, with exponential back-off, until they succeed or
  * have been tried often enough.
  *
- * What it shows: hwt_retry(), from a timeout's own callback; timeouts without reference
- * counts and ->release, which hwt_shutdown_sync() ends for good before their memory is
- * freed; a shared wheel.
+ * What it shows: a timeout that its own callback schedules again, with growing delays;
+ * timeouts without reference counts and ->release, which hwt_shutdown_sync() ends for good
+ * before their memory is freed; a shared wheel.
  *
  * There is no real network: an attempt fails or succeeds as the parameters say.
  * State in debugfs, hwt_retry/:
@@ -19,8 +19,11 @@
 #include <linux/debugfs.h>
 #include <linux/err.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/random.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
@@ -77,7 +80,6 @@ static const char * const retry_outcome_names[] = {
  * @fails:     attempts that will fail, for the simulation
  * @cancelled: the request was cancelled; may be set at any time
  * @lock:      protects what follows
- * @backoff:   delays between attempts
  * @outcome:   RETRY_WAITING, or how it ended
  * @attempts:  number of times that it was sent
  * @began_ns:  when the latest wait began
@@ -88,7 +90,6 @@ struct retry_request {
 	unsigned int		fails;
 	bool			cancelled;
 	struct mutex		lock;		/* protects what follows */
-	struct hwt_backoff	backoff;
 	enum retry_outcome	outcome;
 	unsigned int		attempts;
 	u64			began_ns;
@@ -112,10 +113,22 @@ static void retry_finish(struct retry_request *request, enum retry_outcome outco
 		retry_outcome_names[outcome], request->attempts);
 }
 
+/*
+ * Return the delay before a retry, ns: twice the delay before the previous retry, up to max_ms. The
+ * jitter shortens it at random, so that requests that failed together are not sent together again.
+ */
+static u64 retry_delay(unsigned int retries)
+{
+	u64 delay_ns = min((u64)base_ms << retries, (u64)max_ms) * NSEC_PER_MSEC;
+	u64 jitter_ns = div_u64(delay_ns * jitter_pct, 100);
+
+	return delay_ns - mul_u64_u32_shr(jitter_ns, get_random_u32(), 32);
+}
+
 /* Send the request; if that fails, wait for the next attempt or give up. */
 static void retry_attempt(struct retry_request *request)
 {
-	int ret;
+	unsigned int retries = request->attempts;
 
 	lockdep_assert_held(&request->lock);
 
@@ -123,11 +136,13 @@ static void retry_attempt(struct retry_request *request)
 		retry_finish(request, RETRY_SUCCEEDED);
 		return;
 	}
-	request->began_ns = hwt_wheel_now(retry_wheel);
-	ret = hwt_retry(&request->timeout, &request->backoff);
-	if (ret == -ETIME)
+	if (retries >= limit) {
 		retry_finish(request, RETRY_GIVEN_UP);
-	else if (ret < 0)	/* the timeout was shut down */
+		return;
+	}
+	request->began_ns = hwt_wheel_now(retry_wheel);
+	/* A schedule fails after the timeout was shut down. */
+	if (hwt_schedule(&request->timeout, retry_delay(retries)) < 0)
 		retry_finish(request, RETRY_CANCELLED);
 }
 
@@ -170,12 +185,6 @@ static void retry_start(struct retry_request *request)
 	mutex_init(&request->lock);
 	hwt_timeout_init(&request->timeout, retry_wheel, &retry_ops);
 	request->fails = fails[retry_id(request) % fails_count];
-	request->backoff = (struct hwt_backoff) {
-		.first_ns	= base_ms * (u64)NSEC_PER_MSEC,
-		.most_ns	= max_ms * (u64)NSEC_PER_MSEC,
-		.jitter_pct	= jitter_pct,
-		.limit		= limit,
-	};
 	mutex_lock(&request->lock);
 	retry_attempt(request);
 	mutex_unlock(&request->lock);

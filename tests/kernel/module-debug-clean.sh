@@ -21,7 +21,6 @@ run()
 
 run test_basics
 run test_sync
-run test_recipes
 check "torture" sh "$HWT_DIR/scripts/torture.sh" seed=4 seconds=2 nmi=0 hotplug_ms=0 clock_ms=0
 run kt_client wheels=3 armed=1000 busy=100
 run kt_client wheels=3 armed=1000 busy=100 shared=1

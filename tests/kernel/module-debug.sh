@@ -62,11 +62,8 @@ leave host_sleep borrowed 0 kt_debug_host
 leave '(leaver_expire|leaver_release)' deferred 1
 leave leaver_sleep running 0
 leave leaver_sleep running 1
-leave leaver_fn handle 0
-leave leaver_fn handle 1
-leave kt_debug_fn cancel 0 kt_debug_host
-leave leaver_sleep_fn handled 0
-leave leaver_sleep_fn handled 1
+leave leaver_expire late 0
+leave leaver_expire late 1
 # Last, because the limit of reports suppresses others for some seconds.
 leave leaver_expire many 1
 plan

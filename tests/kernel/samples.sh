@@ -3,8 +3,7 @@
 #
 # The samples. The first programs of README.md, kernel and user, do as documented there.
 #
-# samples/hwt_cookbook.c: changes are saved together, the note is called, and unloading at any time
-# cancels and frees all requests.
+# samples/hwt_cookbook.c: changes are saved together, and unloading at any time cancels and frees all requests.
 #
 # samples/hwt_heartbeat.c: peers stay, are reconnected or are closed as they should. Answers are
 # push-backs without a submission. No peer is leaked.
@@ -73,7 +72,6 @@ log_mark
 load hwt_cookbook changes=20 requests=300 || fail "does not load"
 check "the changes are saved" wait_for 30 all_saved 20
 check "several changes are saved at once: $(steps) steps" [ "$(steps)" -le 10 ]
-check "the note is called" wait_for 30 said '200 ms have passed'
 check "the cache becomes empty" wait_for 30 said 'the cache is empty'
 unload hwt_cookbook || fail "does not unload"
 check "the periodic timeout has ended itself" [ "$(log_since | grep -c 'the cache is empty')" = 1 ]

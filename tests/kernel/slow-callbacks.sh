@@ -46,10 +46,6 @@ said 1 slow_other "another slow callback is logged"
 log_mark
 call ms=$slow what=cancelled
 said 1 slow_cancelled "a slow ->cancelled is logged"
-log_mark
-call ms=$slow what=handles
-said 1 slow_handle "the slow function of a handle is logged"
-said 1 other_handle "that of another handle is logged, too"
 
 echo 0 >$param
 log_mark

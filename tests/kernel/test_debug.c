@@ -102,8 +102,6 @@ static bool __init refused_all(struct hwt_periodic *periodic)
 static void __init test_never_initialised(void)
 {
 	static struct hwt_periodic zeroed, garbage, copy;
-	struct hwt_debounce debounce = { .quiet_ns = 1, .most_ns = 1 };
-	struct hwt_backoff backoff = { .first_ns = 1, .most_ns = 1 };
 	struct kt original;
 
 	test_refused(&zeroed.timeout, "zeroed memory");
@@ -129,9 +127,6 @@ static void __init test_never_initialised(void)
 	      hwt_shutdown_sync(&original.timeout) == 0, "the original is unchanged, and fires");
 	KTEST(refused_all(&zeroed) && refused_all(&garbage),
 	      "all calls refuse zeroed memory and garbage");
-	KTEST(hwt_debounce(&zeroed.timeout, &debounce) == -EINVAL &&
-	      hwt_retry(&zeroed.timeout, &backoff) == -EINVAL &&
-	      hwt_retry(&garbage.timeout, &backoff) == -EINVAL, "recipes refuse them, too");
 	wanted_end();
 }
 

@@ -310,47 +310,6 @@ static void __init test_percpu(void)
 
 #endif
 
-/* -- Handles ------------------------------------------------------------------- */
-
-static struct hwt_handle *handle;
-static gfp_t handle_gfp;
-static atomic_t handles_fired;
-
-static void handle_fired(struct hwt_handle *fired)
-{
-	atomic_inc(&handles_fired);
-}
-
-static int new_timeout(void)
-{
-	handle = hwt_new_timeout(wheel, KT_HOUR, handle_fired, NULL, NULL, handle_gfp);
-	return PTR_ERR_OR_ZERO(handle);
-}
-
-static bool check_new(int ret)
-{
-	bool ok = true;
-
-	if (ret)
-		ok = ret == -ENOMEM && !hwt_wheel_pending(wheel) && !new_timeout();
-	if (!ok)
-		return false;
-	ok = hwt_wheel_pending(wheel) == 1;
-	ok = hwt_cancel_sync(&handle->timeout) == 1 && ok;
-	hwt_handle_put(handle);
-	return ok && !hwt_wheel_pending(wheel) && !atomic_read(&handles_fired);
-}
-
-static void __init test_new(gfp_t gfp, const char *what)
-{
-	struct count count;
-
-	handle_gfp = gfp;
-	KTEST(each_fault(current, new_timeout, check_new, &count) && count.failed,
-	      "hwt_new_timeout(%s): %u allocations fail, each once, and %u calls",
-	      what, count.hit, count.failed);
-}
-
 /* -- Calls that allocate nothing ------------------------------------------------- */
 
 static bool get_member(struct hwt_timeout *timeout)
@@ -365,8 +324,6 @@ static void put_member(struct hwt_timeout *timeout)
 /* All operations on timeouts, except for firing. */
 static int everything(void)
 {
-	struct hwt_debounce debounce = { .quiet_ns = KT_HOUR, .most_ns = KT_HOUR };
-	struct hwt_backoff backoff = { .first_ns = KT_HOUR, .most_ns = KT_HOUR };
 	unsigned int i;
 
 	hwt_group_init(&group, get_member, put_member);
@@ -380,8 +337,6 @@ static int everything(void)
 	hwt_schedule_slack(&items[3].kt.timeout, KT_HOUR, KT_HOUR);
 	hwt_schedule_earlier(&items[4].kt.timeout, KT_HOUR);
 	hwt_schedule_pending(&items[5].kt.timeout, KT_HOUR);
-	hwt_debounce(&items[6].kt.timeout, &debounce);
-	hwt_retry(&items[7].kt.timeout, &backoff);
 	hwt_periodic_init(&periodic, wheel, &kt_nothing_ops);
 	hwt_schedule_periodic(&periodic, KT_HOUR, KT_SECOND, HWT_MODE_FIXED_RATE);
 	hwt_cancel(&items[8].kt.timeout);
@@ -453,8 +408,6 @@ static void __init test_users(void)
 	shared = true;
 	params = (struct hwt_wheel_params) { .name = NAME, .tick_ns = 7 * KT_MS };
 	KTEST(!make(), "a shared wheel is created");
-	test_new(GFP_KERNEL, "GFP_KERNEL");
-	test_new(GFP_ATOMIC, "GFP_ATOMIC");
 	KTEST(!allocates(current, everything), "operations on timeouts allocate nothing");
 	KTEST(!allocates(current, get_again), "getting the same shared wheel allocates nothing");
 	/* The first callback records the wheel's thread. */

@@ -170,17 +170,6 @@ static void slow_hand_back(struct hwt_timeout *timeout, void *arg)
 	atomic_inc(arg);
 }
 
-static void slow_handle(struct hwt_handle *handle)
-{
-	kt_take_time(READ_ONCE(slow_ns));
-}
-
-static void other_handle(struct hwt_handle *handle)
-{
-	slow_handle(handle);
-	atomic_inc(&others);
-}
-
 static const struct hwt_timeout_ops slow_ops = {
 	.expire = slow_expire, .cancelled = slow_cancelled,
 };
@@ -195,17 +184,6 @@ static void __init run(struct kt *kt)
 	hwt_schedule(&kt->timeout, 0);
 	KT_WAIT(kt_expirations(kt) > n);
 	KT_WAIT(!hwt_held(&kt->timeout));
-}
-
-/* Fire a handle, and wait for the end of its hold. */
-static void __init run_handle(struct hwt_wheel *wheel, void (*fn)(struct hwt_handle *handle))
-{
-	struct hwt_handle *handle = hwt_new_timeout(wheel, 0, fn, NULL, NULL, GFP_KERNEL);
-
-	if (IS_ERR(handle))
-		return;
-	KT_WAIT(!hwt_held(&handle->timeout));
-	hwt_handle_put(handle);
 }
 
 static void __init test_slowest(void)
@@ -231,11 +209,6 @@ static void __init test_slowest(void)
 	hwt_cancel_sync(&slow.timeout);
 	stats = kt_stats(wheel);
 	KTEST(stats.slowest_ns >= slow_ns, "then ->cancelled in the caller of cancel_sync: %llu ns",
-	      stats.slowest_ns);
-	slow_ns = stats.slowest_ns + 20 * KT_MS;
-	run_handle(wheel, slow_handle);
-	stats = kt_stats(wheel);
-	KTEST(stats.slowest_ns >= slow_ns, "then the function of a handle: %llu ns",
 	      stats.slowest_ns);
 	hwt_schedule(&slow.timeout, KT_HOUR);
 	slow_ns = stats.slowest_ns + 20 * KT_MS;
@@ -516,10 +489,7 @@ static void __init test_logged(void)
 
 	slow_ns = ms * KT_MS;
 	kt_init(&kt, wheel, strcmp(what, "other") ? &slow_ops : &other_ops);
-	if (!strcmp(what, "handles")) {
-		run_handle(wheel, slow_handle);
-		run_handle(wheel, other_handle);
-	} else if (!strcmp(what, "cancelled")) {
+	if (!strcmp(what, "cancelled")) {
 		hwt_schedule(&kt.timeout, KT_HOUR);
 		KTEST(hwt_cancel_sync(&kt.timeout) == 1, "cancel_sync returns 1");
 	} else {

@@ -40,14 +40,12 @@ cat trace >/tmp/trace
 unload kt_traced
 
 far=1000000000000000
-told "hwt_schedule: new, pushed back, never, past, periodic, a handle, shut down, stopped" hwt_schedule \
+told "hwt_schedule: new, pushed back, never, past, periodic, shut down, stopped" hwt_schedule \
 	"wheel=traced function=traced_once expires=$far ret=0
 wheel=traced function=traced_once expires=2000000000000000 ret=3
 wheel=traced function=traced_once expires=-1 ret=0
 wheel=traced function=traced_once expires=1000000 ret=0
 wheel=traced function=traced_again expires=1000000 ret=0
-wheel=traced function=traced_handle expires=-1 ret=0
-wheel=traced function=traced_handle expires=1000000 ret=3
 wheel=traced function=traced_once expires=$far ret=-108
 wheel=traced function=traced_once expires=$far ret=0
 wheel=traced function=traced_once expires=$far ret=-108"
@@ -58,12 +56,10 @@ wheel=traced expires=1000000001000000
 wheel=traced expires=$far"
 told "hwt_expire_entry" hwt_expire_entry \
 	"wheel=traced function=traced_once expires=1000000
-wheel=traced function=traced_again expires=1000000
-wheel=traced function=traced_handle expires=1000000"
+wheel=traced function=traced_again expires=1000000"
 told "hwt_expire_exit" hwt_expire_exit \
 	"wheel=traced function=traced_once
-wheel=traced function=traced_again
-wheel=traced function=traced_handle"
+wheel=traced function=traced_again"
 told "hwt_wheel_create" hwt_wheel_create \
 	"wheel=traced tick_ns=1000000 ticks=8192 levels=3 clock=0 max_pending=0 workers=0 shards=1 shared=0 creator=traced_make"
 told "hwt_wheel_stop" hwt_wheel_stop "wheel=traced handed_back=1"

@@ -22,7 +22,7 @@ OPTIONAL = ["core/debug.c"]
 COMPAT_INCLUDES = {"kernel/time/hwt/cpus.c": ["linux/processor.h"], "drivers/misc/hwt/uring.h": ["linux/io_uring/cmd.h"]}
 
 # Sections of hwt.h, and the features to which they belong.
-SECTIONS = {"Groups": "groups", "Recipes": "recipes", "Timeouts that are not embedded": "recipes"}
+SECTIONS = {"Groups": "groups"}
 
 # Modules that call functions of the core that hwt.h does not declare, by their features.
 IMPORTERS = {"kunit": "hwt_test", "exports": "hwt_dev"}
@@ -102,36 +102,6 @@ MODULE_PARM_DESC(debug, "Report timeouts that are not initialised, initialised o
     ("core/debugfs.c", None, "\treturn hwt_debugfs_root;\n", ""),
     ("core/debugfs.c", None, "/* Create the module's directory. Return the directory, to which the device adds its own files. */",
      "/* Create the directory of hwt. The device adds its own file. */"),
-    # Handles come with the recipes.
-    ("core/callback.h", "!recipes", """/*
- * The callbacks of the timeout in a struct hwt_handle. They call the client's functions, which the
- * handle contains.
- */
-extern const struct hwt_timeout_ops hwt_handle_ops;
-void hwt_handle_expire(struct hwt_timeout *timeout);
-void hwt_handle_cancelled(struct hwt_timeout *timeout);
-
-""", ""),
-    ("core/callback.h", "!recipes", """	const struct hwt_handle *handle = container_of(timeout, struct hwt_handle, timeout);
-
-	if (unlikely(fn == hwt_handle_expire))
-		return handle->fn;
-	if (unlikely(fn == hwt_handle_cancelled && handle->cancelled))
-		return handle->cancelled;
-""", ""),
-    ("core/callback.h", "!recipes", """ * Used to name functions in reports, and to find the timeouts that would call into a module that is
- * unloaded. In a struct hwt_handle, ->expire and ->cancelled are functions of hwt that call the
- * client's functions, which this function reads from the handle. So the handle's memory must be
- * valid. It is valid before the handle is first scheduled, while its timeout is held (after a
- * callback, until hwt_finish()), and for a caller that has a reference. If @fn is a ->release,
- * which is called after the hold, the timeout's memory is not read.
- *
- * Return: the client's function if @fn is a function of a handle that calls one; otherwise @fn.
-""", """ * Used to name functions in reports, and to find the timeouts that would call into a module that is
- * unloaded.
- *
- * Return: @fn.
-"""),
     # The tests and models of the project are not part of the series.
     ("core/state.h", None, """ * side effects. tests/unit/state.c calls them with every combination of bits, and "make
  * check-verify" compares their results with those of the model in tests/verify.

@@ -12,7 +12,7 @@ PAGES = {
                     "Callbacks", "Ending many timeouts", "Unloading", "Coming from timer_list", "Coming from delayed_work"],
          "statistics": ["Wheels", "Log messages"]},
         ["include/linux/hwt.h", *(f"kernel/time/hwt/{name}.c\n   :export:"
-                                  for name in ("submit", "sync", "delete", "wheel", "group", "recipes"))]),
+                                  for name in ("submit", "sync", "delete", "wheel", "group"))]),
     "Documentation/userspace-api/hwt.rst": (
         "Timeouts of programs: /dev/hwt", "This page describes /dev/hwt for programs: include/uapi/linux/hwt.h.",
         {"programs": ["Contexts", "In an event loop", "Events", "Clocks", "Threads, fork, exec"],

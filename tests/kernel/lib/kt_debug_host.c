@@ -51,12 +51,6 @@ static void host_sleep(struct hwt_timeout *timeout)
 	msleep(500);
 }
 
-void kt_debug_fn(struct hwt_handle *handle)
-{
-	host_sleep(&handle->timeout);
-}
-EXPORT_SYMBOL_GPL(kt_debug_fn);
-
 static atomic_t host_beats;
 
 /* Executes for most of the time: its period is 1 ms. */

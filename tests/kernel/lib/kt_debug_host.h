@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Exported by kt_debug_host.ko for kt_debug_leaver.ko. */
-struct hwt_handle;
 struct hwt_timeout_ops;
 struct hwt_timeout;
 struct hwt_wheel;
@@ -11,8 +10,6 @@ extern struct hwt_wheel *kt_debug_shared, *kt_debug_own;
 extern struct hwt_timeout kt_debug_busy;
 /* Callbacks whose functions are in the host. */
 extern const struct hwt_timeout_ops kt_debug_ops;
-/* A function of the host for a handle. */
-void kt_debug_fn(struct hwt_handle *handle);
 /* Memory that the host frees. */
 extern void *kt_debug_memory;
 /* Called after hwt has reported the timeouts that the module leaves, and before it is gone. */

@@ -10,7 +10,7 @@
 
 static char *how = "none";
 module_param(how, charp, 0444);
-MODULE_PARM_DESC(how, "What stays behind: none, kmalloc, static, never, periodic, released, deferred, copied, borrowed, running, handle, cancel (a handle of which only that function is in the module), handled, many");
+MODULE_PARM_DESC(how, "What stays behind: none, kmalloc, static, never, periodic, released, deferred, copied, borrowed, running, late, many");
 
 static bool own;
 module_param(own, bool, 0444);
@@ -40,36 +40,6 @@ static void leaver_release(struct hwt_timeout *timeout)
 	wait_for_completion(&leaver_reported);
 }
 
-static void leaver_fn(struct hwt_handle *handle)
-{
-	pr_err("has fired\n");
-}
-
-static void leaver_cancelled(struct hwt_handle *handle)
-{
-}
-
-static void leaver_sleep_fn(struct hwt_handle *handle)
-{
-	leaver_sleep(&handle->timeout);
-}
-
-static struct hwt_handle *leaver_left;
-
-/* Leave a handle. Return: 0 or an error. */
-static int leaver_handle(struct hwt_wheel *wheel, u64 delay_ns,
-			 void (*fn)(struct hwt_handle *handle),
-			 void (*cancelled)(struct hwt_handle *handle))
-{
-	struct hwt_handle *handle = hwt_new_timeout(wheel, delay_ns, fn, cancelled, NULL,
-						    GFP_KERNEL);
-
-	if (IS_ERR(handle))
-		return PTR_ERR(handle);
-	leaver_left = handle;
-	return 0;
-}
-
 static const struct hwt_timeout_ops leaver_ops = { .expire = leaver_expire };
 static const struct hwt_timeout_ops sleep_ops = { .expire = leaver_sleep };
 static const struct hwt_timeout_ops released_ops = {
@@ -92,10 +62,6 @@ static void leaver_mend(void)
 	hwt_shutdown_sync(&leaver_static);
 	hwt_shutdown_sync(&leaver_borrowed);
 	hwt_shutdown_sync(&leaver_periodic.timeout);
-	if (!leaver_left)
-		return;
-	hwt_shutdown_sync(&leaver_left->timeout);
-	hwt_handle_put(leaver_left);
 }
 
 static int __init leaver_init(void)
@@ -147,17 +113,13 @@ static int __init leaver_init(void)
 	} else if (!strcmp(how, "borrowed")) {
 		/* Only the memory of the timeout is in the module. */
 		hwt_schedule(&leaver_borrowed, LEAVER_NS);
-	} else if (!strcmp(how, "handled")) {
-		i = leaver_handle(wheel, 0, leaver_sleep_fn, NULL);
-		wait_for_completion(&leaver_inside);
-		return i;
 	} else if (!strcmp(how, "running")) {
 		hwt_schedule(&timeouts[0], 0);
 		wait_for_completion(&leaver_inside);
 	} else if (!strcmp(how, "many")) {
 		for (i = 0; i < LEAVER_MANY; i++)
 			hwt_schedule(&timeouts[i], LEAVER_NS + i * NSEC_PER_SEC);
-	} else if (strcmp(how, "handle") && strcmp(how, "cancel")) {
+	} else if (strcmp(how, "late")) {
 		hwt_schedule(&timeouts[0], LEAVER_NS);
 		hwt_schedule(&leaver_static, LEAVER_NS);
 	}
@@ -167,14 +129,11 @@ module_init(leaver_init);
 
 static void __exit leaver_exit(void)
 {
-	struct hwt_wheel *wheel = own ? kt_debug_own : kt_debug_shared;
 	struct hwt_timeout *timeouts = kt_debug_memory;
 
-	/* Schedule a handle as late as possible: it must not fire before the module is unloaded. */
-	if (!strcmp(how, "handle"))
-		leaver_handle(wheel, LEAVER_NS, leaver_fn, NULL);
-	else if (!strcmp(how, "cancel"))
-		leaver_handle(wheel, LEAVER_NS, kt_debug_fn, leaver_cancelled);
+	/* As late as possible. */
+	if (!strcmp(how, "late"))
+		hwt_schedule(&timeouts[0], LEAVER_NS);
 	if (!strcmp(how, "none")) {
 		hwt_shutdown_sync(&timeouts[0]);
 		hwt_shutdown_sync(&leaver_static);

@@ -26,13 +26,6 @@ static void traced_again(struct hwt_timeout *timeout)
 	atomic_inc(&again_expired);
 }
 
-static atomic_t handled;
-
-static void traced_handle(struct hwt_handle *handle)
-{
-	atomic_inc(&handled);
-}
-
 static const struct hwt_timeout_ops again_ops = { .expire = traced_again };
 
 static struct kt once, left;
@@ -49,7 +42,6 @@ static noinline struct hwt_wheel *traced_make(void)
 static int __init kt_traced_init(void)
 {
 	struct hwt_wheel *wheel = traced_make();
-	struct hwt_handle *handle;
 	bool ok = true;
 
 	if (IS_ERR(wheel))
@@ -73,14 +65,6 @@ static int __init kt_traced_init(void)
 	ok &= KT_WAIT(atomic_read(&again_expired) == 1);
 	hwt_wheel_flush(wheel);
 	hwt_cancel_sync(&again.timeout);
-
-	handle = hwt_new_timeout(wheel, U64_MAX, traced_handle, NULL, NULL, GFP_KERNEL);
-	if (!IS_ERR(handle)) {
-		hwt_schedule_at(&handle->timeout, OVER);
-		ok &= KT_WAIT(atomic_read(&handled) == 1);
-		hwt_wheel_flush(wheel);
-		hwt_handle_put(handle);
-	}
 
 	hwt_shutdown_sync(&once.timeout);
 	hwt_schedule_at(&once.timeout, FAR);
