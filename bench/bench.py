@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -30,6 +31,7 @@ from results import parsed
 # Lines that are shown during a run.
 SHOWN = re.compile(r"hwt_bench: (?!@bench)|^(?!@bench)\S.*(pending|running|n=|\.\.\.)")
 BUILT = host.BUILD / "bench"
+NETTY = Path("/usr/share/java/netty-common.jar")
 # The script in a guest; its arguments are parameters of hwt_bench.ko.
 SCRIPT = """#!/bin/sh
 set -eu
@@ -203,7 +205,7 @@ class Bench:
                   [BUILT / "user/user_bench", *(["-q"] if self.args.quick else ["-r", "3", "-t", "2"])], 3000)
 
     def part_process(self):
-        """Timers of one event loop, in C and in Python. /dev/hwt is among them in a guest."""
+        """Timers of one event loop, in C, Python and Java. /dev/hwt is among them in a guest."""
         counts = ["1000", "10000", *([] if self.args.quick else ["100000", "1000000"])]
         self.here("timers in the process", [BUILT / "user/timers", *counts], 1800)
         self.qemu("timers in the process, emulated", Test("timers", "program", 0, "timers", args="10000"), 1200, cpus=1,
@@ -212,6 +214,11 @@ class Bench:
         host.logged(BUILT / "lib.log", "building libhwt", ["make", "-C", HERE.parent / "lib", f"O={lib}"])
         self.here("timers in Python", ["env", f"LD_LIBRARY_PATH={lib}", f"PYTHONPATH={HERE.parent}/python",
                                        "PYTHONDONTWRITEBYTECODE=1", sys.executable, HERE / "user/aio.py", *counts[:3]], 600)
+        if not shutil.which("java") or not NETTY.exists():
+            host.say("without timers in Java: these need openjdk-17-jdk-headless and libnetty-java")
+            return
+        self.here("timers in Java", ["java", "--add-modules", "jdk.incubator.foreign", "--enable-native-access=ALL-UNNAMED",
+                                     f"-Djava.library.path={lib}", "-cp", NETTY, HERE / "user/Wheels.java", *counts[1:]], 1800)
 
     def part_neighbours(self):
         """A busy process beside an attacker."""

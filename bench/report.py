@@ -322,6 +322,10 @@ of a server, with its part of the turns of the loop."""),
 ns of CPU time for each operation, with the turns of asyncio's loop; the least of the repetitions.
 lazy: asyncio, with a store for each push, and a callback that looks. hwt-30ms: with a granularity
 of 30 ms. put-off-by-it: for each timer, once a period."""),
+    "java": ("Timers in Java", by_peer, """\
+ns of CPU time of the process for each operation, with all of its threads, until 300 ms after the
+last; the least of the repetitions. netty: HashedWheelTimer with ticks of 100 ms. executor:
+ScheduledThreadPoolExecutor. libhwt: by the foreign-function interface."""),
 }
 
 
