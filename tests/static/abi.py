@@ -63,3 +63,32 @@ def python_abi():
     for wanted, there in ((truth, found), (prototypes(), functions)):
         yield from (f"python/hwt/_abi.py: {name}: {value}, but in C {wanted.get(name)}"
                     for name, value in there.items() if wanted.get(name) != value)
+
+
+
+def interface():
+    """Return the interface of programs, by name: values, offsets and sizes of members, types of functions."""
+    text = re.sub(r"/\*.*?\*/", " ", read("hwt_uapi.h"), flags=re.S)
+    structs = {name: re.findall(r"\b(?!reserved)(\w+)(?:\[\w*\])?;", body)
+               for name, body in re.findall(r"^struct (\w+) \{(.*?)^\}", text, re.M | re.S)}
+    numbers = re.findall(r"^#define (HWT_\w+)[ \t]", text, re.M)
+    found = compiled(structs, numbers, "hwt_uapi.h")
+    return {**{name: str(*found[name]) for name in numbers},
+            **{f"struct {name}": ", ".join("{} {} {}".format(member, *found[f"{name}.{member}"]) for member in members)
+               for name, members in structs.items()}, **prototypes()}
+
+
+@check(quick=True)
+def abi():
+    """Programs for the first version find its whole interface: tests/static/abi-1.0.0, which this file prints."""
+    now = interface()
+    for line in read("tests/static/abi-1.0.0").splitlines()[1:]:
+        name, then = line.split(": ")
+        gone = set(then.split(", ")) - set(now.get(name, "").split(", "))
+        yield from (f"{name}: {what} in 1.0.0, not now" for what in sorted(gone))
+
+
+if __name__ == "__main__":
+    print("# SPDX-License-Identifier: GPL-2.0-only")
+    for item in interface().items():
+        print(*item, sep=": ")
