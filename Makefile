@@ -70,6 +70,15 @@ install-lib:
 deb:
 	@tools/deb.sh
 
+# The sources of the last commit; the same commit makes the same file.
+version := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+dist: $(OUT)
+	git archive --prefix=hwt-$(version)/ HEAD | gzip -9n >$(OUT)/hwt-$(version).tar.gz
+	@cd $(OUT) && sha256sum hwt-$(version).tar.gz
+
+$(OUT):
+	mkdir -p $@
+
 # Patches for the source of a kernel, in build/series/patches.
 series: python
 	$(if $(LINUX),,$(error make series LINUX=DIR, the unpacked source of a kernel))
@@ -161,6 +170,7 @@ help:
 	@echo 'make vendor       write its timers as two files, hwt_timers.[ch], for any program [DIR=...]'
 	@echo 'make install-lib  ... install it and its manual pages (PREFIX, DESTDIR)'
 	@echo 'make deb          build Debian packages in build/deb'
+	@echo 'make dist         write the sources of the last commit to build/hwt-$(version).tar.gz'
 	@echo 'make series LINUX=DIR  make patches for the source of a kernel in DIR, in build/series/patches'
 	@echo 'make clean        remove what was built'
 	@echo
@@ -185,6 +195,6 @@ help:
 	@echo
 	@echo 'See tests/README.md for more.'
 
-.PHONY: python all modules deb series install tools install-tools man install-man lib vendor install-lib clean clean-cache kdir setup run shell help fuzz soak \
+.PHONY: python all modules deb series install tools install-tools man install-man lib vendor install-lib dist clean clean-cache kdir setup run shell help fuzz soak \
 	bench bench-quick bench-scale times check check-all check-here check-static check-wheel check-libhwt check-verify check-plants \
 	check-convert check-series check-packages check-year check-shell check-harness check-guest check-matrix check-coverage

@@ -116,5 +116,5 @@ module_init(hwt_init);
 module_exit(hwt_exit);
 
 MODULE_DESCRIPTION("Hashed and hierarchical timing wheels");
-MODULE_VERSION("1.0.0");
+MODULE_VERSION(HWT_VERSION);
 MODULE_LICENSE("GPL");

@@ -328,6 +328,18 @@ def builds():
     expect((OUT / "newcomer/hwt.ko").stat().st_size, "there is no hwt.ko")
 
 
+def archive():
+    """Raise Failed unless the archive of the last commit is always the same, and the module builds from it."""
+    made = []
+    for _ in range(2):
+        run("make", "dist", f"HWT_BUILD={OUT}/dist", cwd=host.TOP)
+        (file,) = (OUT / "dist").glob("hwt-*.tar.gz")
+        made.append(file.read_bytes())
+    expect(made[0] == made[1], "the archives differ")
+    run("tar", "-C", OUT / "dist", "-xf", file)
+    run("make", cwd=OUT / "dist" / file.name.removesuffix(".tar.gz"))
+
+
 def breaks():
     """Raise Failed unless the commands fail, and name the test and its point."""
     try:
@@ -344,6 +356,7 @@ def newcomer(points):
     run(host.TOP / "tools/copy.sh", OUT / "newcomer")
     points.check("make run shows the module at its job", typed, SHOW)
     points.check("make builds hwt.ko", builds)
+    points.check("make dist writes an archive, always the same, which builds", archive)
     points.check("a constant is changed: a test fails, and says which", breaks)
 
 

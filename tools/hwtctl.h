@@ -18,9 +18,6 @@
 
 #include "hwt_uapi.h"
 
-/* The version as in hwt_main.c and lib/Makefile. HWT_IOC_INFO tells what the device supports. */
-#define HWTCTL_VERSION	"1.0.0"
-
 #ifndef ARRAY_SIZE
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #endif

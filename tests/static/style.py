@@ -170,13 +170,10 @@ def directives():
 
 @check(quick=True)
 def versions():
-    """All files name the same version."""
-    version = re.match(r"hwt \((.*)\) ", read("debian/changelog"))[1]
-    for file, line in (("dkms.conf", f'PACKAGE_VERSION="{version}"\n'),
-                       ("hwt_main.c", f'\nMODULE_VERSION("{version}");\n'),
-                       ("lib/Makefile", f"\nVERSION := {version}\n"),
-                       ("tools/hwtctl.h", f'\n#define HWTCTL_VERSION\t"{version}"\n'),
-                       ("docs/packages.md", f"/usr/src/hwt-{version}/hwt.h")):
+    """Texts name the version of dkms.conf, from which all builds take it."""
+    version = re.search(r'^PACKAGE_VERSION="(.*)"', read("dkms.conf"), re.M)[1]
+    for file, line in (("debian/changelog", f"hwt ({version}) "), ("CHANGELOG.md", f"\n## {version}"),
+                       ("README.md", f"Version {version}"), ("docs/packages.md", f"/usr/src/hwt-{version}/hwt.h")):
         if line not in read(file):
             yield f"{file} has another version than {version}"
 

@@ -28,6 +28,7 @@ LIB = PREFIX / "lib"
 SHARED = OUT / "build/libhwt.so"
 WARN = ("-Wall", "-Wextra", "-Werror")
 INCLUDE = ("-Ilib", "-I.")
+VERSION = re.search(r'^PACKAGE_VERSION="(.*)"', (host.TOP / "dkms.conf").read_text(encoding="utf-8"), re.M)[1]
 # Functions for inline functions only.
 PARTS = {"libhwt_timer_link", "libhwt_timer_set_slow"}
 
@@ -153,7 +154,7 @@ def config(*words):
 
 def pkg_config():
     """pkg-config returns version, directories and libraries."""
-    for words, said in ((["--modversion"], ["1.0.0"]), (["--libs-only-L"], [f"-L{LIB}"]),
+    for words, said in ((["--modversion"], [VERSION]), (["--libs-only-L"], [f"-L{LIB}"]),
                         (["--libs-only-l"], ["-lhwt"])):
         expect(config(*words) == said, words, config(*words))
     expect(f"-I{PREFIX}/include" in config("--cflags"), "--cflags")

@@ -90,7 +90,7 @@ MODULE_PARM_DESC(debug, "Report timeouts that are not initialised, initialised o
      "/* All wheels but the system wheels keep hwt loaded: none is left. */"),
     # Built in, hwt is there before the drivers that use it.
     ("hwt_main.c", None, "module_init(hwt_init);", "subsys_initcall(hwt_init);"),
-    ("hwt_main.c", None, 'MODULE_VERSION("1.0.0");\n', ""),
+    ("hwt_main.c", None, 'MODULE_VERSION(HWT_VERSION);\n', ""),
     ("core/debugfs.h", None, "struct dentry *hwt_debugfs_init(void);", "extern struct dentry *hwt_debugfs_root;\n\nvoid hwt_debugfs_init(void);"),
     ("core/debugfs.c", "!device", "static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;",
      "struct dentry *hwt_debugfs_root;\nstatic struct dentry *hwt_debugfs_wheels;"),
