@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * All code that depends on the version of the kernel, which is 6.1 or later
- */
+/* All code that depends on the version of the kernel, which is 6.1 or later */
 #ifndef _HWT_COMPAT_H
 #define _HWT_COMPAT_H
 

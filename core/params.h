@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The module's parameters that concern wheels, and the check of the parameters of a wheel
- */
+/* The module's parameters that concern wheels, and the check of the parameters of a wheel */
 #ifndef _HWT_CORE_PARAMS_H
 #define _HWT_CORE_PARAMS_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Wheels: the objects that clients create and use. A wheel consists of shards (core/shard.h).
- */
+/* Wheels: the objects that clients create and use. A wheel consists of shards (core/shard.h). */
 #ifndef _HWT_CORE_WHEEL_H
 #define _HWT_CORE_WHEEL_H
 
