@@ -136,9 +136,8 @@ struct hwt_timeout_ops {
  * @state:    The tick and the bits of the timeout (core/state.h). Changes by compare-and-swap only.
  * @touched:  The deadline to which the timeout was last touched, ns; see hwt_touch(). Written by
  *            any context without a lock. The engine reads it when the tick in @state has come.
- * @link:     Node in a bucket, the due list, another list of struct hwt_buckets, or shard->owed.
- *            @link.next is NULL while the timeout is in none of them. Protected by the shard's
- *            lock.
+ * @link:     Node in a list of struct hwt_buckets or in shard->owed. @link.next is NULL while the
+ *            timeout is in neither. Protected by the shard's lock.
  * @submit:   Node in a submission list. Used by the caller that has set HWT_F_SUBMITTED until it
  *            has pushed the timeout; then only by the holder of the shard's lock that collects it.
  * @ops:      The callbacks of the timeout. Constant while the timeout is held.
@@ -322,8 +321,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * @_wheel:    the wheel of the timeout, or NULL if hwt_timeout_set_wheel() will set it
  * @_expire:   the ->expire of the timeout, a function of the caller's module
  *
- * Any context. Must not be called for a periodic timeout that is held. As for hwt_timeout_setup(),
- * @_expire must be a constant.
+ * Any context, but not while the timeout is held. @_expire is a constant: see hwt_timeout_setup().
  */
 #define hwt_periodic_setup(_periodic, _wheel, _expire)			\
 	do {								\
@@ -422,8 +420,7 @@ static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, 
  * one-shot. The next callback sees what the caller wrote before the call, even if the timeout was
  * not moved.
  *
- * Return: the same as hwt_schedule(). If the result has HWT_WAS_PENDING, the timeout may be
- * unchanged.
+ * Return: the same as hwt_schedule(). If it has HWT_WAS_PENDING, the timeout may be unchanged.
  */
 static inline int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -510,8 +507,7 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
  * @_object:   the object
  *
  * Any context. A pending timeout is moved without @_get and @_put. For any other timeout, @_get is
- * called first, since a timeout that is scheduled may fire, and ->release put the reference, at
- * once.
+ * called first, because once scheduled, the timeout may fire, and ->release put the reference.
  *
  * Return: the same as hwt_schedule_flags().
  */
@@ -574,7 +570,7 @@ int hwt_shutdown_sync(struct hwt_timeout *timeout);
 void hwt_reopen(struct hwt_timeout *timeout);
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns);
 
-/* -- Queries of a timeout: snapshots, any context, which order nothing ---- */
+/* -- Queries of a timeout: any context; snapshots, which order nothing ---- */
 
 static inline u64 hwt_timeout_state(const struct hwt_timeout *timeout)
 {
@@ -584,8 +580,6 @@ static inline u64 hwt_timeout_state(const struct hwt_timeout *timeout)
 /**
  * hwt_pending() - return whether the timeout will fire
  * @timeout: the timeout
- *
- * Any context.
  *
  * Return: true if the timeout is armed, or is periodic and will be armed again when its callback
  * returns.
@@ -615,8 +609,6 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
  * hwt_expired() - return whether the timeout last fired
  * @timeout: the timeout
  *
- * Any context.
- *
  * Return: true from the start of ->expire until the timeout is scheduled again or, if it is
  * periodic and so still pending, until it is cancelled or handed back.
  */
@@ -629,8 +621,6 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
  * hwt_cancelled() - return whether the timeout was last cancelled or handed back
  * @timeout: the timeout
  *
- * Any context.
- *
  * Return: true from the cancel or hwt_delete() of the pending timeout, or from the stop that hands
  * it back, until the timeout is scheduled again.
  */
@@ -642,8 +632,6 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 /**
  * hwt_timeout_wheel() - return the wheel of a timeout
  * @timeout: the timeout
- *
- * Any context.
  *
  * Return: the wheel; NULL if the timeout has no wheel yet.
  */
@@ -658,8 +646,6 @@ u64 hwt_wheel_now(const struct hwt_wheel *wheel);
 /**
  * hwt_remaining() - return the time until a timeout fires
  * @timeout: the timeout
- *
- * Any context.
  *
  * Return: the time, ns; 0 if the timeout is due or not pending; U64_MAX if it never fires.
  */
@@ -677,8 +663,6 @@ static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
  * hwt_overruns() - return the periods missed before the latest firing
  * @periodic: the periodic timeout
  *
- * Any context.
- *
  * Return: the number of periods that passed without a callback before the latest firing (in a
  * callback: before this call of it). Always 0 with HWT_MODE_FIXED_DELAY.
  */
@@ -690,8 +674,6 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 /**
  * hwt_overruns_total() - return the periods missed since the schedule
  * @periodic: the periodic timeout
- *
- * Any context.
  *
  * Return: the number of periods missed since the periodic timeout was last scheduled.
  */
@@ -817,13 +799,11 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   online, they run elsewhere. Callbacks begin in the order of ticks within a
  *                   shard only; those of different shards run at the same time. 0: the module's
  *                   default, or 1 if @cpus are given.
- * @priority:        Priority of the wheel's threads. HWT_PRIO_NORMAL: that of ordinary threads
- *                   (SCHED_NORMAL). HWT_PRIO_FIFO_LOW: above all ordinary threads
- *                   (sched_set_fifo_low()). HWT_PRIO_FIFO: that of threads that handle interrupts
- *                   (sched_set_fifo()).
+ * @priority:        Priority of the wheel's threads: HWT_PRIO_NORMAL (SCHED_NORMAL),
+ *                   HWT_PRIO_FIFO_LOW (above all ordinary threads: sched_set_fifo_low()) or
+ *                   HWT_PRIO_FIFO (that of threads that handle interrupts: sched_set_fifo()).
  * @wait:            How the wheel's thread waits; see enum hwt_wait_strategy.
- * @clock_set:       Called after the clock was set; only with HWT_CLOCK_REALTIME. NULL: no function
- *                   is called.
+ * @clock_set:       Called after the clock was set, or NULL. Only with HWT_CLOCK_REALTIME.
  * @clock_set_arg:   The last argument of @clock_set.
  *
  * A structure of zeroes is valid: it asks for the module's defaults, on CLOCK_MONOTONIC.
@@ -853,8 +833,7 @@ struct hwt_wheel_params {
  * @expired:     calls of ->expire, whether or not they have returned
  * @cancelled:   cancels of pending timeouts
  * @handed_back: pending timeouts that a stop has handed back
- * @rejected:    calls that schedule and were refused, because max_pending was reached (-EAGAIN) or
- *               the wheel was stopped (-ESHUTDOWN)
+ * @rejected:    schedules refused, because max_pending was reached or the wheel was stopped
  * @late:        callbacks that were late by two ticks or more; docs/statistics.md defines lateness
  * @behind:      callbacks that were late by more than 512 ticks (or a revolution of level 0, if
  *               that is shorter), because of slow callbacks, a slow engine, a freeze or a suspend
@@ -897,9 +876,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  *
  * Process context. Creates the wheel's threads, too.
  *
- * Return: the wheel; or ERR_PTR of -EINVAL if a parameter is out of range (the log names it),
- * -ENOMEM, -EAGAIN if the system allows no further thread, -EINTR if the task was killed while it
- * created a thread.
+ * Return: the wheel; or ERR_PTR of -EINVAL (the log names the parameter), -ENOMEM, -EAGAIN if the
+ * system allows no further thread, -EINTR if the task was killed while it created a thread.
  */
 #define hwt_wheel_create(params)	__hwt_wheel_create((params), THIS_MODULE)
 
@@ -909,9 +887,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  *          cpus, wait and clock_set must be 0. The wheel keeps the name that its first caller gave.
  *
  * Process context. Callers with the same tick, buckets, levels, clock, flags, workers, shards and
- * priority get the same wheel. The caller's module must put the reference by hwt_wheel_put(). A
- * shared wheel cannot be stopped or destroyed: hwt_wheel_stop() and hwt_wheel_destroy() return
- * -EBUSY.
+ * priority get the same wheel. The caller's module must put the reference by hwt_wheel_put(). For a
+ * shared wheel, hwt_wheel_stop() and hwt_wheel_destroy() return -EBUSY.
  *
  * Return: the wheel; or ERR_PTR of the same errors as hwt_wheel_create().
  */
@@ -924,8 +901,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  * Process context, may sleep. The caller's timeouts on the wheel must not be held any more. The
  * call that puts the last reference stops and frees the wheel. The ->release of a timeout on the
  * wheel may call this, too: a wheel cannot be stopped in its own callback, so a work item does it.
- * If the caller's module has no reference to @wheel, the call only warns. (Users of
- * hwt_system_wheel, for example, have none.)
+ * If the caller's module has no reference, as to hwt_system_wheel, the call only warns.
  */
 #define hwt_wheel_put(wheel)	__hwt_wheel_put((wheel), THIS_MODULE)
 

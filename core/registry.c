@@ -135,8 +135,8 @@ static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 		if (listed == wheel)
 			share = hwt_share_find(wheel, module);
 	/*
-	 * The last reference to a system wheel is hwt's own. If hwt is built in, its module is
-	 * NULL, and so is that of other built-in code, which must not drop this reference.
+	 * Keep the last reference to a system wheel, which is hwt's own: if hwt is built in, other
+	 * built-in code has the same module, NULL.
 	 */
 	if (!share || (wheel->users == 1 &&
 		       (wheel == hwt_system_wheel || wheel == hwt_system_bh_wheel)))
@@ -171,7 +171,7 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 	return NULL;
 }
 
-/* Allocate memory for a module's first reference to a wheel. The caller frees it if unused. */
+/* Allocate memory for a module's first reference to a wheel. */
 struct hwt_share *hwt_share_alloc(void)
 {
 	return kzalloc(sizeof(struct hwt_share), GFP_KERNEL);
@@ -320,9 +320,8 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	struct hwt_shard *shard;
 
 	/*
-	 * Read the clock, to wait for the end of a change in progress: an engine kicked earlier
-	 * would read the old time. Since Linux 7.2, hwt_clock_event() is called during the change,
-	 * and this work may run on another CPU before the end of the change.
+	 * Read the clock, to wait for the end of a change: an engine kicked earlier would read the
+	 * old time. Since Linux 7.2, hwt_clock_event() is called before the end of the change.
 	 */
 	ktime_get_real_ns();
 	/*
