@@ -2,9 +2,9 @@
 /*
  * Structures of which the program may know an older or a newer version than the kernel
  *
- * The rules are those of copy_struct_from_user(), which is for a program's memory; the functions
- * here are for memory that the kernel can access directly. Members that an older program does not
- * know count as zero. Members that a newer program knows and the kernel does not know must be zero.
+ * The rules are those of copy_struct_from_user(), for memory that the kernel can access directly:
+ * members that an older program does not know count as zero; members that the kernel does not know
+ * must be zero.
  */
 #ifndef _HWT_DEVICE_SIZED_H
 #define _HWT_DEVICE_SIZED_H
