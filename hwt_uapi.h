@@ -338,7 +338,7 @@ struct hwt_info_args {
  * and overruns is how often it was set again before the event was read.
  *
  * With HWT_SETUP_THREAD, a kernel thread does the work of the timeouts. It belongs to no cgroup of
- * the program, is not frozen with it, and has no limit. A context accepts HWT_IOC_SETUP once,
+ * the program, so it is neither limited nor frozen with it. A context accepts HWT_IOC_SETUP once,
  * before its first timeout and its rings. Afterwards, HWT_IOC_INFO returns the values after
  * rounding.
  *
