@@ -326,14 +326,9 @@ int hwt_entry_refuse(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, 
 	return hwt_entry_state(entry);
 }
 
-/**
- * hwt_entry_arm() - arm an entry, for the first time or again
- * @entry:     the entry
- * @op:        the operation, which has the time and the slack, and gets the generation
- * @period_ns: the period, if the entry is periodic
- * @offset:    the result of hwt_context_offset()
- *
- * Return: 0 or a negative error.
+/*
+ * Arm an entry, for the first time or again. @op has the time and the slack, and gets the
+ * generation. @offset: the result of hwt_context_offset(). Return 0 or a negative error.
  */
 int hwt_entry_arm(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -364,15 +359,11 @@ static void hwt_entry_disarm(struct hwt_entry *entry)
 		hwt_pass_disarm(entry);
 }
 
-/**
- * hwt_entry_modify() - arm an entry in the table for another time, and withdraw its event
- * @entry:     the entry
- * @op:        the operation, which has the time, the slack and, with HWT_ARM_USER_DATA, new data
- * @period_ns: the new period, if the entry is periodic
- * @offset:    the result of hwt_context_offset()
- *
- * Return: the previous HWT_STATE_ bits, or a negative error. Nothing has changed after an error, or
- * if a condition does not hold: then op->generation is 0.
+/*
+ * Arm an entry in the table for another time, and withdraw its event. @op has the time, the slack
+ * and, with HWT_ARM_USER_DATA, new data. @period_ns: the new period of a periodic entry. Return the
+ * previous HWT_STATE_ bits, or a negative error. Nothing has changed after an error, or if a
+ * condition does not hold: then op->generation is 0.
  */
 int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)

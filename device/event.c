@@ -160,7 +160,10 @@ out:
 	return ret;
 }
 
-/* Number of bytes that a reader gets between two checks for a signal: 64 events. */
+/*
+ * Number of bytes read between two checks for a signal: 64 events. Task work of io_uring also makes
+ * signal_pending() true, and must not end each call after one event.
+ */
 #define HWT_READ_STEP	(64 * sizeof(struct hwt_event))
 
 /*
@@ -210,10 +213,6 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 			return hwt_event_read_ends(ctx, total, -EFAULT);
 		}
 		cond_resched();
-		/*
-		 * Look for a signal only after every 64 events: task work of io_uring also makes
-		 * signal_pending() true, and must not end each call after one event.
-		 */
 		if (total && !(total % HWT_READ_STEP) && signal_pending(current))
 			return hwt_event_read_ends(ctx, total, 0);
 	}

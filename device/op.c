@@ -170,16 +170,12 @@ static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 o
 	return ret;
 }
 
-/**
- * hwt_op_schedule() - create and arm a timeout, or move the one of a key
- * @ctx:      the context
- * @op:       the operation, which gets the generation and, without keys, the new id
- * @offset:   the result of hwt_context_offset()
- * @prealloc: memory for entries that was allocated in advance, or NULL
- * @cmd:      a command of io_uring that the timeout completes instead of having events, or NULL
- *
- * Return: 0 if a new timeout was created, which then owns @cmd; the previous HWT_STATE_ bits of the
- * timeout if a timeout was moved; or a negative error.
+/*
+ * Create and arm a timeout, or move the one of a key. @op gets the generation and, without keys,
+ * the new id. @offset: the result of hwt_context_offset(). @prealloc: memory for entries, or NULL.
+ * @cmd: a command of io_uring that the timeout completes instead of having events, or NULL. Return
+ * 0 for a new timeout, which then owns @cmd; the previous HWT_STATE_ bits of a timeout that was
+ * moved; or a negative error.
  */
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)

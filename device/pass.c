@@ -172,16 +172,10 @@ static void hwt_pass_skip(struct hwt_context *ctx, u64 now_ns)
 		hwt_buckets_skip(buckets, now);
 }
 
-/**
- * hwt_pass_arm() - arm a timeout, or move it
- * @entry:    the entry
- * @time_ns:  the deadline on the context's clock, or the delay
- * @absolute: true if @time_ns is a deadline
- * @slack_ns: how much later the timeout may fire
- *
- * A timeout that moves to a later tick stays in its bucket: the pass of the old tick moves it.
- *
- * Return: 0 or -ENOSPC.
+/*
+ * Arm a timeout, or move it. @time_ns: a delay or, if @absolute is true, a deadline on the clock of
+ * the context. A timeout that moves to a later tick stays in its bucket: the pass of the old tick
+ * moves it. Return 0 or -ENOSPC.
  */
 int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -319,10 +313,9 @@ static bool hwt_pass_end(struct hwt_context *ctx)
 /*
  * Return true if a pass has work to do.
  *
- * A task that waits first enters the wait queue, then calls this function. Either it sees here the
- * time that hwt_pass_start() has stored, or the interrupt comes later and finds the task in the
- * queue: the lock of the queue orders the two (tests/verify/litmus/pass-wake). Only then the task
- * looks for events: another task may have fired what was due.
+ * A task that waits first enters the wait queue, then calls this function, then looks for events.
+ * Either it sees here the time that hwt_pass_start() has stored, or the interrupt comes later and
+ * finds the task in the queue: the queue's lock orders the two (tests/verify/litmus/pass-wake).
  */
 bool hwt_pass_due(struct hwt_context *ctx)
 {
@@ -336,15 +329,10 @@ bool hwt_pass_due(struct hwt_context *ctx)
 	return next != HWT_NEVER && hwt_context_now(ctx) >= next;
 }
 
-/**
- * hwt_pass_run() - fire what is due
- * @ctx: the context
- * @all: true to fire all that is due, for a query; false to move events to the ring, and to stop
- *       as soon as an event waits to be read, or to be moved to a full ring
- *
- * Process context, for a context without a wheel. One call fires a limited number of timeouts.
- *
- * Return: true if work is left.
+/*
+ * Fire what is due, but a limited number of timeouts. Called in process context, for a context
+ * without a wheel. Return true if work is left. @all: false to move events to the ring, and to stop
+ * as soon as an event waits to be read, or to be moved to a full ring
  */
 bool hwt_pass_run(struct hwt_context *ctx, bool all)
 {

@@ -113,8 +113,7 @@ void hwt_rings_due(struct hwt_context *ctx, bool due)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): the interrupt, which has
-	 * no lock, sees initialised rings. READ_ONCE() would do: the address dependency orders all
-	 * accesses to the rings. The acquire marks the pair.
+	 * no lock, sees initialised rings. READ_ONCE() would do: all accesses depend on the pointer.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 
@@ -176,8 +175,7 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	smp_rmb();
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. READ_ONCE() would do: the address dependency orders all
-	 * accesses to the rings. The acquire marks the pair.
+	 * pointer sees initialised rings. READ_ONCE() would do: all accesses depend on the pointer.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
@@ -335,8 +333,7 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. READ_ONCE() would do: the address dependency orders all
-	 * accesses to the rings. The acquire marks the pair.
+	 * pointer sees initialised rings. READ_ONCE() would do: all accesses depend on the pointer.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	int ret;
