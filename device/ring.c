@@ -113,7 +113,7 @@ void hwt_rings_due(struct hwt_context *ctx, bool due)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): the interrupt, which has
-	 * no lock, sees initialised rings. READ_ONCE() would do: all accesses depend on the pointer.
+	 * no lock, sees initialised rings. READ_ONCE() would do: all accesses depend on this load.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 
