@@ -2,11 +2,11 @@
 /*
  * hwt - hashed and hierarchical timing wheels: the interface for kernel code
  *
- * A wheel (struct hwt_wheel) keeps any number of timeouts. A timeout is due at the first tick of
- * the wheel at or after its deadline. When it is due, and never before, the wheel's thread or one
- * of its workers runs the timeout's callback, in process context. A timeout (struct hwt_timeout) is
- * embedded in the caller's object and may be scheduled, moved and cancelled from any context, hard
- * interrupt and NMI included.
+ * A wheel (struct hwt_wheel) keeps any number of timeouts. A timeout (struct hwt_timeout) is
+ * embedded in the caller's object, and may be scheduled, moved and cancelled from any context, hard
+ * interrupt and NMI included. It is due at the first tick of the wheel at or after its deadline.
+ * When it is due, and never before, the wheel's thread or one of its workers runs its callback, in
+ * process context. (A BH wheel has no thread: see HWT_BH.)
  *
  * The table shows which operations on a timeout (rows) may run concurrently with which other
  * operations on the same timeout (columns), without a lock of the caller. *_sync stands for
@@ -22,51 +22,47 @@
  *   query            |    -     |    -     |   -    |   -    |   -    |   -   |    -
  *   init, set_wheel  |    X     |    X     |   X    |   X    |   X    |   X   |    X
  *
- *   -  The operations may run concurrently: each takes effect at one instant, and the last one
- *      wins.
+ *   -  The operations may run concurrently: each takes effect at one instant, the last one wins.
  *   L  The callers need a lock: hwt_schedule_periodic*() stores the period and the first deadline
  *      one after the other, so concurrent calls could mix their values.
- *   S  The _sync call waits for the callback. In the timeout's own callback, the _sync call does
- *      not wait: it cancels (or shuts down) the timeout and returns -EDEADLK. A callback may make a
- *      _sync call for another timeout, but two callbacks must not wait for each other.
+ *   S  The _sync call waits for the callback. In the timeout's own callback, it only cancels (or
+ *      shuts down) the timeout and returns -EDEADLK. A callback may make a _sync call for another
+ *      timeout, but two callbacks must not wait for each other.
  *   X  The operations must not run concurrently: initialise a timeout, or set its wheel, only
  *      before its first use or while it is not held.
  *
  * Contexts: a function may be called from any context, NMI included, unless its comment restricts
- * the context, for example to "process context" or "any context but NMI".
+ * the context.
  *
  * Duties of the caller:
  *
- *   - The caller does not destroy or put a wheel before every call for a timeout of the wheel has
- *     returned.
+ *   - All calls for timeouts of a wheel return before the caller destroys or puts the wheel.
  *   - The caller keeps the memory of a timeout while the timeout is *held*. A hold begins when a
- *     timeout that is not held is scheduled. The hold ends after the callback has returned, or up
- *     to reclaim_ms (a module parameter) after the timeout was cancelled. The caller has two ways
- *     to know when a hold has ended:
+ *     timeout that is not held is scheduled. It ends after the callback has returned, or up to
+ *     reclaim_ms (a module parameter) after the timeout was cancelled. The caller has two ways to
+ *     know when a hold has ended:
  *
- *       with reference counts:    schedule by hwt_schedule_ref(), which gets a
- *                                 reference for a new hold; ->release puts
- *                                 that reference.
- *       without reference counts: leave ->release NULL, and call
- *                                 hwt_cancel_sync() or hwt_shutdown_sync()
- *                                 before the memory is freed.
+ *       with reference counts:    schedule by hwt_schedule_ref(), which gets a reference for a new
+ *                                 hold; ->release puts that reference.
+ *       without reference counts: leave ->release NULL, and call hwt_cancel_sync() or
+ *                                 hwt_shutdown_sync() before the memory is freed.
  *
  *     If objects are destroyed in process context, the way without reference counts is cheaper: it
- *     saves getting and putting a reference, two atomic operations, for each schedule.
+ *     saves two atomic operations for each schedule.
  *
  *     If hwt_cancel() returns true, the timeout will not fire, but may still be held. If
  *     hwt_delete() returns true, the hold is over, and its reference is the caller's. On a BH wheel
  *     (HWT_BH), the hold of a timeout that fires is over before its callback begins.
  *
  *   - A timeout is initialised before any other call, and is not NULL. With the module parameter
- *     "debug", a call for a timeout that was never initialised is refused and reported; without it,
- *     its effect is undefined. The exception is memory of zeros, which has no wheel: a call that
+ *     "debug", a call for a timeout that was never initialised is refused and reported. Without
+ *     "debug", its effect is undefined, except for memory of zeros, which has no wheel: a call that
  *     schedules fails with -EINVAL, and a cancel finds nothing.
  *
- * ->release is called once for each hold, unless hwt_delete() has given the timeout back. It
- * is called in process context, after hwt has accessed the timeout for the last time in that hold.
- * By then, another CPU may already have scheduled the timeout again, and so begun a new hold. If a
- * _sync call ends a hold, the ->release of that hold has returned before the _sync call returns.
+ * ->release is called once for each hold, unless hwt_delete() has given the timeout back. It is
+ * called in process context, after hwt has accessed the timeout for the last time in that hold. By
+ * then, another CPU may have begun a new hold. If a _sync call ends a hold, the ->release of that
+ * hold has returned before the _sync call returns.
  */
 #ifndef _HWT_H
 #define _HWT_H
@@ -90,21 +86,18 @@ struct module;
 /**
  * struct hwt_timeout_ops - the callbacks of a timeout
  * @expire:    Required. Called in process context when the deadline has passed, on the wheel's
- *             thread or on one of its workers. The callback may sleep, but a slow callback delays
- *             all timeouts that are due after it, unless another worker is free. A callback that
- *             sleeps should do so uninterruptibly and check its condition in a loop, because a
- *             submission, a freeze or a stop may wake the thread. The callback may schedule, cancel
- *             and _sync other timeouts, and schedule or cancel its own timeout. The callback must
- *             not free its timeout; @release may.
- * @cancelled: Optional. Called in process context after the timeout was cancelled, or after a stop
- *             without a function (hwt_wheel_stop() with NULL) has handed it back. Not called if the
+ *             thread or on one of its workers. It may sleep, but delays all timeouts that are due
+ *             after it, unless another worker is free. It should sleep uninterruptibly and check
+ *             its condition in a loop, because a submission, a freeze or a stop may wake the
+ *             thread. It may schedule, cancel and _sync other timeouts, and schedule or cancel its
+ *             own. It must not free its timeout; @release may.
+ * @cancelled: Optional. Called in process context after the timeout was cancelled, or was handed
+ *             back by a stop without a function (hwt_wheel_stop() with NULL). Not called if the
  *             timeout is scheduled again before its hold ends. If the timeout is scheduled and
  *             cancelled again while @cancelled executes, there is no second call. Runs on the
- *             threads that run @expire, or in the _sync or stop call that ends the hold.
- *             hwt_running() is true during the call.
- * @release:   Optional. Called in process context when a hold has ended, exactly once for each
- *             hold, on the threads that run @expire or in the _sync or stop call that has ended the
- *             hold. May free the timeout.
+ *             threads that run @expire, or in the _sync, barrier or stop call that ends the hold.
+ * @release:   Optional. Called in process context when a hold has ended, once for each hold, on the
+ *             same threads and in the same calls as @cancelled. May free the timeout.
  *
  * One constant structure serves any number of timeouts. On a BH wheel, @cancelled and @release must
  * be NULL, and @expire follows the rules of HWT_BH: it does not sleep, and it may free its timeout.
@@ -116,8 +109,8 @@ struct hwt_timeout_ops {
 };
 
 /*
- * The state of a timeout is one word: expires_tick << HWT_TICK_SHIFT | bits. core/state.h describes
- * the bits. Clients do not use the bits: they call the functions below.
+ * The state of a timeout is one word, expires_tick << HWT_TICK_SHIFT | bits: see core/state.h.
+ * Clients do not use the bits: they call the functions below.
  */
 #define HWT_F_ARMED	0x01ULL
 #define HWT_F_SUBMITTED	0x02ULL
@@ -133,40 +126,33 @@ struct hwt_timeout_ops {
 
 #define HWT_TICK_SHIFT	8
 /*
- * The tick that stands for every deadline of 2^63 ns (292 years) or more. A timeout with this tick
- * never fires: ktime_t, the kernel's type for times, ends at 2^63 - 1 ns, so no clock gets there.
+ * The tick of a timeout that never fires. It stands for all deadlines of 2^63 ns (292 years) or
+ * more, which no clock reaches, because ktime_t ends at 2^63 - 1 ns.
  */
 #define HWT_TICK_NEVER	((1ULL << (64 - HWT_TICK_SHIFT)) - 1)
 
 /**
  * struct hwt_timeout - a timeout, to be embedded in the caller's object
- * @state:    The tick and the bits of the timeout; see core/state.h. Changes by compare-and-swap
- *            only.
+ * @state:    The tick and the bits of the timeout (core/state.h). Changes by compare-and-swap only.
  * @touched:  The deadline to which the timeout was last touched, ns; see hwt_touch(). Written by
  *            any context without a lock. The engine reads it when the tick in @state has come.
- * @link:     Node in the list of a bucket, the due list, another list of struct hwt_buckets, or the
- *            list shard->owed (see @owed). @link.next is NULL while the timeout is in none of these
- *            lists. Protected by the shard's lock.
- * @submit:   Node in a submission list. The caller that has set HWT_F_SUBMITTED uses this member
- *            until it has pushed the timeout. Then only the holder of the shard's lock that
- *            collects the timeout uses it.
+ * @link:     Node in a list of struct hwt_buckets or in shard->owed. @link.next is NULL while the
+ *            timeout is in neither. Protected by the shard's lock.
+ * @submit:   Node in a submission list. Used by the caller that has set HWT_F_SUBMITTED until it
+ *            has pushed the timeout; then only by the holder of the shard's lock that collects it.
  * @ops:      The callbacks of the timeout. Constant while the timeout is held.
- * @shard:    The shard that the timeout belongs to, or NULL if no wheel was set yet. Constant while
- *            the timeout is held.
+ * @shard:    The timeout's shard; NULL if no wheel was set. Constant while the timeout is held.
  * @owed:     True while the timeout is on shard->owed, the list of timeouts whose ->cancelled or
  *            ->release has yet to be called. Protected by the shard's lock.
  * @past:     True while the timeout is in a bucket or on the due list and was scheduled for a tick
  *            that had passed. Protected by the shard's lock.
- * @tracked:  Used with the module parameter "debug": not 0 while core/debug.c knows that the
- *            timeout is held. Written under the shard's lock, or when debug objects find that the
- *            timeout's memory is freed too early.
- * @cpu:      The CPU on whose submission list the timeout was last pushed. The caller that has set
- *            HWT_F_SUBMITTED writes this member before the push. hwt_cancel_sync() reads it under
- *            the shard's lock, to look for the timeout in the lists of this CPU. If the value read
- *            is old, hwt_cancel_sync() does not find the timeout there, and tries again.
- * @check:    By this value, the parameter "debug" recognises an initialised timeout:
- *            __HWT_CHECK_STATIC after HWT_TIMEOUT_INIT(), a value computed from the timeout's
- *            address after hwt_timeout_init(). Constant.
+ * @tracked:  Not 0 while core/debug.c knows that the timeout is held (parameter "debug"). Written
+ *            under the shard's lock, or when debug objects find that the memory is freed too early.
+ * @cpu:      The CPU on whose submission list the timeout was last pushed. Written before the push;
+ *            read under the shard's lock by calls that look for the timeout in the lists of this
+ *            CPU. A call that has read an old value does not find the timeout, and tries again.
+ * @check:    By this value, the parameter "debug" recognises an initialised timeout; see
+ *            __HWT_CHECK_STATIC. Constant.
  *
  * All members are private to hwt. Without lockdep, the structure has at most 64 bytes, the size of
  * a cache line.
@@ -196,11 +182,10 @@ static_assert(sizeof(struct hwt_timeout) <= 64);
 /**
  * struct hwt_periodic - a timeout that fires again and again
  * @timeout:  The timeout. Its ->expire finds the struct hwt_periodic by container_of().
- * @set:      The arguments of the last call of hwt_schedule_periodic*(). Written by that call, read
- *            at the first firing after the call.
- * @run:      The copy of @set that is in use, and the progress of the timeout: the next deadline
- *            and the numbers of overruns. Once initialised, only the thread that has set
- *            HWT_F_RUNNING for the timeout writes it; any context may read it at any time.
+ * @set:      The arguments of the last hwt_schedule_periodic*(), read when the timeout first fires
+ *            after that call.
+ * @run:      The copy of @set that is in use, the next deadline, and the numbers of overruns. Once
+ *            initialised, only the runner that fires the timeout writes it; any context reads it.
  *
  * All members but @timeout are private to hwt. The 64-bit members are atomic, so that a 32-bit CPU
  * never reads one half of an old value and the other half of a new one.
@@ -224,9 +209,8 @@ struct hwt_periodic {
 /* -- Times ----------------------------------------------------------------- */
 
 /*
- * Convert milliseconds or seconds to nanoseconds. The result has 64 bits on 32-bit machines, too,
- * where n * NSEC_PER_SEC may overflow. If the result does not fit into 64 bits, return U64_MAX, a
- * time that never comes.
+ * Convert milliseconds or seconds to nanoseconds. The result has 64 bits on 32-bit machines, too.
+ * If it does not fit into 64 bits, return U64_MAX, a time that never comes.
  */
 static inline u64 hwt_msecs(u64 n)
 {
@@ -255,9 +239,8 @@ static inline u64 hwt_jiffies(unsigned long n)
  * hwt_jiffies_until() - return the time until jiffies reaches a value
  * @expires: the value, an absolute time in jiffies
  *
- * Any context. For code that has the time of mod_timer(): hwt_schedule(&t, hwt_jiffies_until(x)) is
- * the counterpart of mod_timer(&t, x) for any x. As for timer_list, a value that is more than
- * LONG_MAX jiffies ahead has passed.
+ * Any context. hwt_schedule(&t, hwt_jiffies_until(x)) is the counterpart of mod_timer(&t, x) for
+ * any x. As for timer_list, a value that is more than LONG_MAX jiffies ahead has passed.
  *
  * Return: the time, ns, counted from the start of the present jiffy; 0 if jiffies has reached or
  * passed the value; U64_MAX, never, if it is MAX_JIFFY_OFFSET jiffies ahead or more.
@@ -301,10 +284,9 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * @_wheel:   the wheel of the timeout, or NULL if hwt_timeout_set_wheel() will set it
  * @_expire:  the ->expire of the timeout, a function of the caller's module
  *
- * Any context. The counterpart of timer_setup(). Calls hwt_timeout_init() with a constant
- * struct hwt_timeout_ops in which all callbacks but ->expire are NULL. So @_expire must be a
- * constant: for functions of a table, make a table of struct hwt_timeout_ops, and call
- * hwt_timeout_init().
+ * Any context. The counterpart of timer_setup(). Must not be called for a timeout that is held.
+ * @_expire must be a constant, because it initialises a static struct hwt_timeout_ops. For
+ * functions of a table, make a table of struct hwt_timeout_ops, and call hwt_timeout_init().
  */
 #define hwt_timeout_setup(_timeout, _wheel, _expire)			\
 	do {								\
@@ -339,8 +321,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * @_wheel:    the wheel of the timeout, or NULL if hwt_timeout_set_wheel() will set it
  * @_expire:   the ->expire of the timeout, a function of the caller's module
  *
- * Any context. Must not be called for a periodic timeout that is held. As for hwt_timeout_setup(),
- * @_expire must be a constant.
+ * Any context, but not while the timeout is held. @_expire is a constant: see hwt_timeout_setup().
  */
 #define hwt_periodic_setup(_periodic, _wheel, _expire)			\
 	do {								\
@@ -359,9 +340,8 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #endif
 
 /*
- * Values of &hwt_timeout.check, by which the parameter "debug" recognises an initialised timeout.
- * After HWT_TIMEOUT_INIT() it is __HWT_CHECK_STATIC. After hwt_timeout_init() it is the lower 32
- * bits of the timeout's address, XOR __HWT_CHECK_PLACE. 0x687774 is "hwt" in ASCII.
+ * Values of &hwt_timeout.check: __HWT_CHECK_STATIC after HWT_TIMEOUT_INIT(), the lower 32 bits of
+ * the timeout's address XOR __HWT_CHECK_PLACE after hwt_timeout_init(). 0x687774 is "hwt" in ASCII.
  */
 #define __HWT_CHECK_STATIC	0x68777401U
 #define __HWT_CHECK_PLACE	0x68777402U
@@ -389,15 +369,13 @@ void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
 
 /*
  * All times are nanoseconds: delays from now, deadlines on the wheel's clock. A deadline is rounded
- * up to the wheel's tick. A timeout whose deadline has passed fires soon, at the engine's next
- * pass, but never inside the call. A timeout whose deadline is 2^63 ns or more never fires, and can
- * be cancelled. A timeout with a slack fires at a tick in [deadline, deadline + slack]: the one
- * that is a multiple of the highest power of two. So timeouts with slack tend to meet on such
- * ticks, and share wake-ups.
+ * up to the wheel's tick. A timeout whose deadline has passed fires at the engine's next pass,
+ * never inside the call. A timeout whose deadline is 2^63 ns or more never fires, and can be
+ * cancelled. A timeout with a slack fires at the tick in [deadline, deadline + slack] that is a
+ * multiple of the highest power of two. So timeouts with slack tend to share ticks and wake-ups.
  *
- * To schedule a pending timeout is to move it. A periodic timeout that is scheduled by a function
- * for one-shots becomes a one-shot. The next callback of the timeout sees all that the caller wrote
- * to memory before the call.
+ * To schedule a pending timeout is to move it. A function for one-shots makes a periodic timeout a
+ * one-shot. The timeout's next callback sees all that the caller wrote to memory before the call.
  *
  * A call that fails has changed nothing. It returns -ESHUTDOWN if the wheel is stopped or the
  * timeout was shut down, -EAGAIN if the wheel's max_pending is reached, -EINVAL if the timeout has
@@ -420,9 +398,9 @@ int hwt_schedule_flags(struct hwt_timeout *timeout, u64 time_ns, u64 slack_ns,
  * hwt_schedule_slack() - fire after a delay, or somewhat later
  * @timeout:  the timeout; a pending timeout is moved
  * @delay_ns: the delay from now, ns
- * @slack_ns: how much later the timeout may fire, ns. Timeouts with slack share wake-ups.
+ * @slack_ns: how much later the timeout may fire, ns
  *
- * Any context.
+ * Any context. Timeouts with slack share wake-ups.
  *
  * Return: the same as hwt_schedule().
  */
@@ -438,12 +416,11 @@ static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, 
  *
  * Any context. The counterpart of timer_reduce(): arms a timeout that is not armed, and moves an
  * armed timeout only if the new tick is earlier. While the callback of a periodic timeout executes,
- * the timeout is not armed, so the call arms it. A periodic timeout that the call arms or moves
- * becomes a one-shot. The next callback of the timeout sees what the caller wrote before the call,
- * even if the timeout was not moved.
+ * the timeout is armed on a BH wheel only. A periodic timeout that the call arms or moves becomes a
+ * one-shot. The next callback sees what the caller wrote before the call, even if the timeout was
+ * not moved.
  *
- * Return: the same as hwt_schedule(). If the result has HWT_WAS_PENDING, the timeout may have been
- * left as it was.
+ * Return: the same as hwt_schedule(). If it has HWT_WAS_PENDING, the timeout may be unchanged.
  */
 static inline int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -457,8 +434,7 @@ static inline int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns
  *
  * Any context. The counterpart of mod_timer_pending().
  *
- * Return: the same as hwt_schedule(), or -ENOENT if the timeout was not pending and so is
- * unchanged.
+ * Return: the same as hwt_schedule(), or -ENOENT if the timeout was not pending.
  */
 static inline int hwt_schedule_pending(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -486,8 +462,7 @@ static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadl
  * @delay_ns: the delay from now, ns
  *
  * Any context. The counterpart of queue_delayed_work(). Reads no clock if the timeout is pending.
- * The next callback of the timeout sees what the caller wrote before the call, even if the timeout
- * was pending.
+ * The next callback sees what the caller wrote before the call, even if the timeout was pending.
  *
  * Return: the same as hwt_schedule(). If the result has HWT_WAS_PENDING, the timeout is unchanged.
  */
@@ -501,14 +476,13 @@ static inline int hwt_schedule_unless_pending(struct hwt_timeout *timeout, u64 d
  * @timeout:     the timeout
  * @deadline_ns: the new deadline on the wheel's clock, ns
  *
- * Any context. For a timeout that is pushed back far more often than it fires: the time of the last
- * packet is stored, and a look at it when the timeout comes due, as code does by hand that keeps
- * such a time (the keepalive of TCP, the idle handler of Netty). When the timeout's tick comes and
- * @deadline_ns is later, the engine links the timeout for its new tick instead of calling ->expire.
+ * Any context. For a timeout that is pushed back far more often than it fires, such as an idle
+ * timeout that each packet pushes back. When the timeout's tick comes and @deadline_ns is later,
+ * the engine links the timeout for its new tick instead of calling ->expire.
  *
  * A touch never arms a timeout and never pulls it forward: an earlier deadline has no effect. A
- * call that schedules the timeout after the touch decides alone, to an earlier time, too. A touch
- * that comes while the timeout fires is lost. The last of several concurrent touches wins. The next
+ * later call that schedules the timeout overrides the touch, even with an earlier deadline. A touch
+ * while a one-shot fires has no effect. The last of several concurrent touches wins. The next
  * callback is not sure to see what the caller wrote before the touch.
  */
 static inline void hwt_touch(struct hwt_timeout *timeout, u64 deadline_ns)
@@ -528,13 +502,12 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
  * @_slack_ns: how much later the timeout may fire, ns
  * @_flags:    the flags of hwt_schedule_flags() (HWT_SCHEDULE_), ored; or 0
  * @_get:      gets a reference to the object: called with @_object
- * @_put:      puts the reference of @_get; called if no new hold has begun. Never called for the
- *             last reference, because the caller has one of its own
+ * @_put:      puts the reference of @_get; called if no new hold has begun. This is never the last
+ *             reference, because the caller has one of its own
  * @_object:   the object
  *
- * Any context. A timeout that is pending is moved without @_get and @_put. For any other timeout,
- * @_get is called before it is scheduled: as soon as it is, it may fire, and its ->release may put
- * the reference.
+ * Any context. A pending timeout is moved without @_get and @_put. For any other timeout, @_get is
+ * called first, because once scheduled, the timeout may fire, and ->release put the reference.
  *
  * Return: the same as hwt_schedule_flags().
  */
@@ -597,7 +570,7 @@ int hwt_shutdown_sync(struct hwt_timeout *timeout);
 void hwt_reopen(struct hwt_timeout *timeout);
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns);
 
-/* -- Queries of a timeout: snapshots, any context, which order nothing ---- */
+/* -- Queries of a timeout: any context; snapshots, which order nothing ---- */
 
 static inline u64 hwt_timeout_state(const struct hwt_timeout *timeout)
 {
@@ -607,8 +580,6 @@ static inline u64 hwt_timeout_state(const struct hwt_timeout *timeout)
 /**
  * hwt_pending() - return whether the timeout will fire
  * @timeout: the timeout
- *
- * Any context.
  *
  * Return: true if the timeout is armed, or is periodic and will be armed again when its callback
  * returns.
@@ -625,8 +596,7 @@ bool hwt_running(const struct hwt_timeout *timeout);
  * @timeout: the timeout
  *
  * Any context. Do not free the timeout just because this returns false: its ->release may still be
- * called or be executing. The duties of the caller, at the top of this file, say when the timeout
- * may be freed.
+ * called or be executing. See the duties of the caller, at the top of this file.
  *
  * Return: true from the beginning of a hold to its end.
  */
@@ -639,11 +609,8 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
  * hwt_expired() - return whether the timeout last fired
  * @timeout: the timeout
  *
- * Any context.
- *
- * Return: true from the start of ->expire until a call schedules the timeout again. A periodic
- * timeout is still pending after it has fired; if it is then cancelled or handed back, this returns
- * false, and hwt_cancelled() returns true.
+ * Return: true from the start of ->expire until the timeout is scheduled again or, if it is
+ * periodic and so still pending, until it is cancelled or handed back.
  */
 static inline bool hwt_expired(const struct hwt_timeout *timeout)
 {
@@ -654,11 +621,8 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
  * hwt_cancelled() - return whether the timeout was last cancelled or handed back
  * @timeout: the timeout
  *
- * Any context.
- *
- * Return: true from the cancel of the pending timeout, or from the stop that hands it back, until
- * the timeout is scheduled again. A timeout that hwt_delete() has given back counts as cancelled,
- * too, without a call of its ->cancelled.
+ * Return: true from the cancel or hwt_delete() of the pending timeout, or from the stop that hands
+ * it back, until the timeout is scheduled again.
  */
 static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 {
@@ -668,8 +632,6 @@ static inline bool hwt_cancelled(const struct hwt_timeout *timeout)
 /**
  * hwt_timeout_wheel() - return the wheel of a timeout
  * @timeout: the timeout
- *
- * Any context.
  *
  * Return: the wheel; NULL if the timeout has no wheel yet.
  */
@@ -684,8 +646,6 @@ u64 hwt_wheel_now(const struct hwt_wheel *wheel);
 /**
  * hwt_remaining() - return the time until a timeout fires
  * @timeout: the timeout
- *
- * Any context.
  *
  * Return: the time, ns; 0 if the timeout is due or not pending; U64_MAX if it never fires.
  */
@@ -703,10 +663,8 @@ static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
  * hwt_overruns() - return the periods missed before the latest firing
  * @periodic: the periodic timeout
  *
- * Any context.
- *
- * Return: the number of periods that passed without a callback before the latest firing. In a
- * callback, the latest firing is the one that has called it. Always 0 with HWT_MODE_FIXED_DELAY.
+ * Return: the number of periods that passed without a callback before the latest firing (in a
+ * callback: before this call of it). Always 0 with HWT_MODE_FIXED_DELAY.
  */
 static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 {
@@ -716,8 +674,6 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 /**
  * hwt_overruns_total() - return the periods missed since the schedule
  * @periodic: the periodic timeout
- *
- * Any context.
  *
  * Return: the number of periods missed since the periodic timeout was last scheduled.
  */
@@ -734,15 +690,14 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 #define HWT_NAME_MAX	16	/* size of the name of a wheel and its thread, with the NUL */
 
 /*
- * A flag of a wheel: delays count from the end of the present jiffy, as those of timer_list do. To
- * read the time of a jiffy is cheaper than to read the exact time, but a delay may last up to a
- * jiffy longer.
+ * A flag of a wheel: delays count from the end of the present jiffy, as those of timer_list do.
+ * This saves a read of the exact time, but a delay may last up to a jiffy longer.
  */
 #define HWT_COARSE_CLOCK	0x1
 /*
  * A flag of a wheel: from freeze to thaw (suspend, hibernation) the wheel's threads run no
- * callbacks. Timeouts that come due in this time fire after the thaw. A stop of the wheel does not
- * wait for the thaw: it wakes the frozen threads, which then end.
+ * callbacks. Timeouts that come due meanwhile fire after the thaw. A stop of the wheel does not
+ * wait for the thaw.
  */
 #define HWT_FREEZABLE		0x2
 
@@ -751,23 +706,21 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  * thread. Its contract differs from that of other wheels:
  *
  *   - ->expire is called as in softirq: with bottom halves off and as an RCU reader. It must not
- *     sleep. On a shard, one callback is executed at a time. Timers are started on CPUs that are
- *     not isolated (isolcpus=, nohz_full=), so callbacks run there.
+ *     sleep. On a shard, one callback executes at a time, on a CPU that is not isolated (isolcpus=,
+ *     nohz_full=).
  *   - The hold ends before ->expire is called, so ->expire may free its timeout.
  *   - hwt_cancel_sync() and hwt_shutdown_sync() do not sleep, and may be called wherever
  *     timer_delete_sync() may: not in a hard interrupt, nor with a lock held that the callback, or
  *     an interrupt handler, takes.
- *   - Timeouts have neither ->cancelled nor ->release: hwt_timeout_init() warns, and calls that
- *     schedule fail with -EINVAL. The same holds for HWT_MODE_FIXED_DELAY.
+ *   - For a timeout with a ->cancelled or ->release, hwt_timeout_init() warns, and calls that
+ *     schedule fail with -EINVAL. HWT_MODE_FIXED_DELAY fails with -EINVAL, too.
  *   - A periodic timeout is armed again before its callback.
- *   - The function of hwt_wheel_stop() is called after the hold of its timeout, with bottom halves
- *     off. It may free the timeout, and must not sleep.
- *   - A timeout must not be moved to another wheel (hwt_timeout_set_wheel()) while its callback is
- *     executing.
- *   - If work is left to the next tick, as the release of cancelled timeouts is, it may come up to
- *     two ticks later.
+ *   - hwt_wheel_stop() calls its function after the timeout's hold, with bottom halves off. The
+ *     function may free the timeout, and must not sleep.
+ *   - hwt_timeout_set_wheel() must not be called for a timeout while its callback executes.
+ *   - The hold of a cancelled timeout may last up to two ticks longer than reclaim_ms.
  *
- * With ticks of a jiffy or longer, such a wheel costs less than with shorter ticks.
+ * On CLOCK_MONOTONIC, a BH wheel costs less with ticks of a jiffy or longer than with shorter ones.
  */
 #define HWT_BH			0x4
 
@@ -777,9 +730,9 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  * @HWT_CLOCK_BOOTTIME:  CLOCK_BOOTTIME: time since boot, suspend included.
  * @HWT_CLOCK_REALTIME:  CLOCK_REALTIME: the wall clock. If the clock is set forward past the date
  *                       of a timeout, the timeout fires at once. If the clock is set back, pending
- *                       timeouts wait until their dates come (again), and timeouts that have fired
- *                       do not fire again. A delay becomes a date when the timeout is scheduled, so
- *                       setting the clock shortens or prolongs the delay.
+ *                       timeouts wait for their dates, and timeouts that have fired do not fire
+ *                       again. A delay becomes a date when the timeout is scheduled, so setting the
+ *                       clock shortens or prolongs the delay.
  */
 enum hwt_clock {
 	HWT_CLOCK_MONOTONIC,
@@ -790,10 +743,10 @@ enum hwt_clock {
 /**
  * enum hwt_wait_strategy - how a wheel's thread waits
  * @HWT_WAIT_SLEEP: The thread sleeps on a high-resolution timer until the next tick with work.
- * @HWT_WAIT_BUSY:  The thread polls the clock. This occupies a CPU all the time, and saves the time
- *                  that a wake-up takes. The wheel should have a CPU set aside for it, so
- *                  &hwt_wheel_params.cpus must be given. Not allowed with several shards, nor with
- *                  a FIFO priority, at which the thread would let no ordinary task run on the CPU.
+ * @HWT_WAIT_BUSY:  The thread polls the clock. This occupies a CPU, and saves the time of a
+ *                  wake-up. &hwt_wheel_params.cpus must be given, and should be set aside for the
+ *                  wheel. Not allowed with several shards, nor with a FIFO priority, at which the
+ *                  thread would let no ordinary task run on the CPU.
  */
 enum hwt_wait_strategy {
 	HWT_WAIT_SLEEP,
@@ -808,9 +761,8 @@ enum hwt_wait_strategy {
  * @arg:     &hwt_wheel_params.clock_set_arg
  *
  * Called in process context on the thread of the first shard. Timeouts of this shard fire according
- * to the new time only after the call. A set of the clock during hwt_wheel_create() may be reported
- * before this function returns, or not at all. The function must not call a _sync function for a
- * timeout of the wheel.
+ * to the new time only after the call. A change during hwt_wheel_create() may be reported before
+ * the wheel is returned, or not at all. Must not call a _sync function for a timeout of the wheel.
  */
 typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
 
@@ -821,40 +773,37 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  * struct hwt_wheel_params - the parameters of a wheel
  * @name:            The name of the wheel in logs and statistics, and of its thread. NULL: "hwt".
  * @tick_ns:         Length of a tick, ns. @tick_ns times @ticks_per_wheel must not exceed 2^63 - 1.
- *                   A length below the module parameter min_tick_us is raised to min_tick_us, which
+ *                   A shorter length than the module parameter min_tick_us is raised to it, which
  *                   is logged once. 0: the module's default.
  * @ticks_per_wheel: Number of buckets of level 0, 2 to 65536, rounded up to a power of two. Each
  *                   higher level has as many buckets, but 512 at most. 0: the module's default.
  * @levels:          Number of levels, 1 to 6. Several levels form a hierarchy. One level is a
  *                   hashed wheel with rounds: at each tick with due timeouts, the engine looks at
- *                   all timeouts of a bucket, due or not. On average, a bucket has the number of
- *                   pending timeouts divided by @ticks_per_wheel, so one level needs many buckets
- *                   or few timeouts. 0: the module's default.
+ *                   all timeouts of a bucket, due or not, so one level needs many buckets or few
+ *                   timeouts. 0: the module's default.
  * @clock:           The clock of the wheel's deadlines; see enum hwt_clock.
  * @flags:           HWT_COARSE_CLOCK, HWT_FREEZABLE and HWT_BH, ored; or 0.
  * @max_pending:     Maximum number of timeouts pending at once. 0: no limit, and no count of them.
  * @workers:         Number of threads that run the callbacks, up to HWT_WORKERS_MAX. Workers take
- *                   due timeouts in order. While at least one worker is free, a callback that
- *                   blocks delays no other callback. The callback of a timeout never runs on two
- *                   workers at once. 0: the wheel's own thread runs the callbacks.
+ *                   due timeouts in order. While a worker is free, a callback that blocks delays no
+ *                   other callback. The callback of a timeout never runs on two workers at once. 0:
+ *                   the wheel's own thread runs the callbacks.
  * @cpus:            The CPUs on which the wheel's threads run; at least one must be online. The
  *                   mask is copied. While all of these CPUs are offline, the threads run elsewhere.
  *                   NULL: all CPUs; with several shards, see @shards.
  * @shards:          Number of engines of the wheel, up to HWT_SHARDS_MAX, each with buckets, a
  *                   lock, a thread and @workers of its own. A timeout belongs to the shard of the
  *                   CPU that initialises it. CPUs that share a last-level cache have one shard,
- *                   unless there are more shards than caches. Without @cpus, the threads of a shard
- *                   run on the shard's CPUs, except isolated ones (isolcpus=, nohz_full=); if there
- *                   is no such CPU, or all are offline, the threads run elsewhere. Callbacks begin
- *                   in the order of ticks within a shard only; callbacks of different shards run at
- *                   the same time. 0: the module's default, or 1 if @cpus are given.
- * @priority:        Priority of the wheel's threads. HWT_PRIO_NORMAL: that of ordinary threads
- *                   (SCHED_NORMAL). HWT_PRIO_FIFO_LOW: above all ordinary threads
- *                   (sched_set_fifo_low()). HWT_PRIO_FIFO: that of threads that handle interrupts
- *                   (sched_set_fifo()).
+ *                   unless there are more shards than caches. Without @cpus, a shard's threads run
+ *                   on its CPUs, except isolated ones (isolcpus=, nohz_full=); if no such CPU is
+ *                   online, they run elsewhere. Callbacks begin in the order of ticks within a
+ *                   shard only; those of different shards run at the same time. 0: the module's
+ *                   default, or 1 if @cpus are given.
+ * @priority:        Priority of the wheel's threads: HWT_PRIO_NORMAL (SCHED_NORMAL),
+ *                   HWT_PRIO_FIFO_LOW (above all ordinary threads: sched_set_fifo_low()) or
+ *                   HWT_PRIO_FIFO (that of threads that handle interrupts: sched_set_fifo()).
  * @wait:            How the wheel's thread waits; see enum hwt_wait_strategy.
- * @clock_set:       Called after the clock was set; only with HWT_CLOCK_REALTIME. NULL: no function
- *                   is called.
+ * @clock_set:       Called after the clock was set, or NULL. Only with HWT_CLOCK_REALTIME.
  * @clock_set_arg:   The last argument of @clock_set.
  *
  * A structure of zeroes is valid: it asks for the module's defaults, on CLOCK_MONOTONIC.
@@ -884,8 +833,7 @@ struct hwt_wheel_params {
  * @expired:     calls of ->expire, whether or not they have returned
  * @cancelled:   cancels of pending timeouts
  * @handed_back: pending timeouts that a stop has handed back
- * @rejected:    calls that schedule and were refused, because max_pending was reached (-EAGAIN) or
- *               the wheel was stopped (-ESHUTDOWN)
+ * @rejected:    schedules refused, because max_pending was reached or the wheel was stopped
  * @late:        callbacks that were late by two ticks or more; docs/statistics.md defines lateness
  * @behind:      callbacks that were late by more than 512 ticks (or a revolution of level 0, if
  *               that is shorter), because of slow callbacks, a slow engine, a freeze or a suspend
@@ -896,8 +844,7 @@ struct hwt_wheel_params {
  * @clock_sets:  times that the engine found that the clock was set (HWT_CLOCK_REALTIME)
  * @slowest_ns:  duration of the slowest callback that was timed, ns; see docs/statistics.md
  *
- * The counters are read one after the other, so they are exact only if nothing changes them during
- * the call.
+ * The counters are read one after the other: they are exact only if none changes during the call.
  */
 struct hwt_wheel_stats {
 	u64		pending;
@@ -929,9 +876,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  *
  * Process context. Creates the wheel's threads, too.
  *
- * Return: the wheel; or ERR_PTR of -EINVAL if a parameter is out of range (the log names it),
- * -ENOMEM if there is no memory, -EAGAIN if the system allows no further thread, -EINTR if the task
- * was killed while it created a thread.
+ * Return: the wheel; or ERR_PTR of -EINVAL (the log names the parameter), -ENOMEM, -EAGAIN if the
+ * system allows no further thread, -EINTR if the task was killed while it created a thread.
  */
 #define hwt_wheel_create(params)	__hwt_wheel_create((params), THIS_MODULE)
 
@@ -941,9 +887,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  *          cpus, wait and clock_set must be 0. The wheel keeps the name that its first caller gave.
  *
  * Process context. Callers with the same tick, buckets, levels, clock, flags, workers, shards and
- * priority get the same wheel. The caller's module must put the reference by hwt_wheel_put(). A
- * shared wheel cannot be stopped or destroyed: hwt_wheel_stop() and hwt_wheel_destroy() return
- * -EBUSY.
+ * priority get the same wheel. The caller's module must put the reference by hwt_wheel_put(). For a
+ * shared wheel, hwt_wheel_stop() and hwt_wheel_destroy() return -EBUSY.
  *
  * Return: the wheel; or ERR_PTR of the same errors as hwt_wheel_create().
  */
@@ -954,17 +899,16 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  * @wheel: the wheel, which hwt_wheel_get_shared() has returned
  *
  * Process context, may sleep. The caller's timeouts on the wheel must not be held any more. The
- * call that puts the last reference stops the wheel and frees it. The ->release of a timeout on the
- * wheel may call this, too: a wheel cannot be stopped in its own callback, so a work item then
- * stops and frees it. If the caller's module has no reference to @wheel (users of hwt_system_wheel,
- * for example, have none), the call only warns.
+ * call that puts the last reference stops and frees the wheel. The ->release of a timeout on the
+ * wheel may call this, too: a wheel cannot be stopped in its own callback, so a work item does it.
+ * If the caller's module has no reference, as to hwt_system_wheel, the call only warns.
  */
 #define hwt_wheel_put(wheel)	__hwt_wheel_put((wheel), THIS_MODULE)
 
 /*
- * A shared wheel with the module's default parameters, for any client, as system_wq is a workqueue
- * for any client. It exists as long as hwt is loaded, so its users need no reference. Long
- * callbacks belong on another wheel, because they would delay the timeouts of all other users.
+ * A shared wheel with the module's default parameters, for any client, like system_wq. It exists as
+ * long as hwt is loaded, so its users need no reference. Long callbacks belong on another wheel,
+ * because they would delay the timeouts of all other users.
  */
 extern struct hwt_wheel *hwt_system_wheel;
 
@@ -976,9 +920,9 @@ extern struct hwt_wheel *hwt_system_bh_wheel;
  * @timeout: the timeout; it was pending, and now counts as cancelled
  * @arg:     the @arg of hwt_wheel_stop()
  *
- * Called in process context by hwt_wheel_stop(). The function may do all that a callback of the
- * wheel may do: sleep on a thread wheel, free its object on a BH wheel, where bottom halves are
- * off. During the call, hwt_running() is true for the timeout. After the call, ->release is called.
+ * Called by hwt_wheel_stop(). The function may do all that a callback of the wheel may do: on a BH
+ * wheel it may free its object, and must not sleep. During the call, hwt_running() is true for the
+ * timeout. After the call, ->release is called, if there is one.
  */
 typedef void (*hwt_handback_fn)(struct hwt_timeout *timeout, void *arg);
 
@@ -994,10 +938,9 @@ int __hwt_wheel_barrier(struct hwt_wheel *wheel, const struct module *owner);
  * Process context, sleeps. Like rcu_barrier(), this is for a module that is about to be unloaded:
  * when this returns, the ->expire, ->cancelled and ->release of each timeout that had fired or been
  * cancelled before the call have returned, if they are functions of the caller's module. The
- * ->cancelled and ->release of the module's timeouts may run in the caller's context. This does not
- * wait for callbacks of other modules, nor for timeouts that are still pending or are scheduled
- * again meanwhile, nor for timeouts that other CPUs are scheduling or cancelling. In code that is
- * not in a module, it waits for the callbacks of all clients that had begun.
+ * ->cancelled and ->release may run in the caller's context. This does not wait for timeouts that
+ * are pending, are scheduled again meanwhile, or are being scheduled or cancelled on other CPUs. If
+ * the caller is not in a module, this waits for the callbacks of all clients.
  *
  * Return: 0; or -EDEADLK in a callback of the wheel.
  */
@@ -1013,10 +956,9 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 /**
  * struct hwt_group - the timeouts of one owner: a device, a namespace, a module
  * @lock:    protects @members
- * @members: list of struct hwt_member: the group's timeouts, and entries without a timeout, by
- *           which walks of the list mark their positions
- * @get:     gets a reference to a member's object, as hwt_group_init() describes. Constant
- * @put:     puts the reference that @get has gotten. Constant
+ * @members: list of struct hwt_member: timeouts, and the marks of walks (core/group.c)
+ * @get:     gets a reference to a member's object; see hwt_group_init(). Constant
+ * @put:     puts the reference of @get. Constant
  *
  * All members of this structure are private to hwt.
  */
@@ -1030,8 +972,7 @@ struct hwt_group {
 /**
  * struct hwt_member - the membership of a timeout in a group, beside it in the caller's object
  * @entry:   node in the group's list; protected by the group's lock
- * @timeout: the timeout; NULL if this structure only marks the position of a walk of the list.
- *           Constant
+ * @timeout: the timeout; NULL if this is the mark of a walk. Constant
  *
  * Both members are private to hwt.
  */
@@ -1047,9 +988,8 @@ struct hwt_member {
  *          freed; called with a raw spinlock held and interrupts off
  * @_put:   puts the reference of @_get; called in process context
  *
- * Any context. Both functions may be NULL if no member is freed while one of the
- * hwt_group_*_sync() functions executes. All groups that one line of code initialises share a
- * lockdep class.
+ * Any context. Both functions may be NULL if no member is freed during hwt_group_*_sync(). All
+ * groups that one line of code initialises share a lockdep class.
  */
 #define hwt_group_init(_group, _get, _put)				\
 	do {								\

@@ -213,7 +213,7 @@ static const struct hwt_ioctl {
 	HWT_IOCTL(enter, ENTER, FMODE_WRITE),
 };
 
-/* Carry out an ioctl of a 64-bit or 32-bit program: their structures have the same layout. */
+/* Carry out an ioctl. Structures have the same layout in 64-bit and 32-bit programs. */
 static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -244,7 +244,7 @@ static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	args.size = size;
 	if (!copy_to_user(uargs, &args, min(size, ioctl->size)))
 		return 0;
-	/* Cancel the new timeout: the program did not get its id, and so cannot cancel it. */
+	/* Cancel the new timeout: the program did not get its id, so it cannot do so itself. */
 	if (cmd == HWT_IOC_SCHEDULE && !ctx->keyed) {
 		args.cancel = (struct hwt_cancel_args) { .id = args.schedule.id };
 		hwt_ioctl_cancel(ctx, &args);
@@ -367,7 +367,7 @@ void hwt_chardev_exit(void)
 	hwt_entries_exit();
 }
 
-/* Layouts are the same for 32-bit programs: each member is aligned to its size, without padding. */
+/* Members are aligned to their sizes, without padding, so 32-bit programs have the same layouts. */
 static_assert(sizeof(struct hwt_event) == 64);
 static_assert(sizeof(struct hwt_info_args) == HWT_INFO_SIZE_VER1);
 static_assert(sizeof(struct hwt_setup_args) == HWT_SETUP_SIZE_VER1);

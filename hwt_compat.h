@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * All code that depends on the version of the kernel, which is 6.1 or later
- */
+/* All code that depends on the version of the kernel, which is 6.1 or later */
 #ifndef _HWT_COMPAT_H
 #define _HWT_COMPAT_H
 
@@ -54,8 +52,7 @@ static inline unsigned int hwt_cpu_cache(unsigned int cpu)
 
 /*
  * HWT_URING is defined if the kernel can cancel pending commands of io_uring (6.7 and later). On
- * older kernels, hwt supports no commands, because a pending command would keep its file open even
- * after its task has died.
+ * older kernels, a pending command would keep its file open even after its task has died.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
 #include <linux/io_uring/cmd.h>

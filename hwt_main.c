@@ -12,8 +12,6 @@
 #include "core/wheel.h"
 #include "hwt_chardev.h"
 
-/* -- Parameters ---------------------------------------------------------- */
-
 #define HWT_USEC_MAX		(3600U * USEC_PER_SEC)	/* an hour, which fits into 32 bits */
 
 unsigned int hwt_tick_us = 1000;

@@ -38,12 +38,12 @@
  * Firing
  *	The tasks that use a context do the work of its timeouts: an interrupt comes when the next
  *	timeout is due, and only wakes the tasks that wait for the context. A timeout fires, and has
- *	its event, when a task looks at the context: in read(), poll(), HWT_IOC_ENTER,
- *	HWT_IOC_STATS or HWT_IOC_LIST, and in an operation on that timeout, which sees it as if it
- *	had fired on time. The commands of io_uring fire in a task that has submitted one of them.
- *	So this work takes CPU time of the program, within its cgroups and at its priority. If no
- *	task looks for a second, a timeout fires up to a second late, and a fixed delay counts from
- *	then. With HWT_SETUP_THREAD, a kernel thread fires the timeouts when they are due.
+ *	its event, when a task is in read(), poll(), HWT_IOC_ENTER, HWT_IOC_STATS or HWT_IOC_LIST,
+ *	or carries out an operation on that timeout, which sees it as if it had fired on time. The
+ *	commands of io_uring fire in a task that has submitted one of them. So this work takes CPU
+ *	time of the program, within its cgroups and at its priority. If no task does any of this for
+ *	a second, a timeout fires up to a second late, and a fixed delay counts from then. With
+ *	HWT_SETUP_THREAD, a kernel thread fires the timeouts when they are due.
  *
  * Reading events
  *	read() and readv() store events as an array of struct hwt_event, in the order in which they
@@ -64,13 +64,13 @@
  *	and there is no queue to overflow. If a periodic timeout fires again before its event was
  *	read, it gets no second event: the unread event counts this firing in its overruns.
  *
- *	poll(), select() and epoll report EPOLLIN while events are waiting. With EPOLLET, a new
- *	event is an edge; a further overrun of an unread event is not. An event loop with other
+ *	poll(), select() and epoll report EPOLLIN while events are waiting. An event loop with other
  *	descriptors calls read() once for each report: if events are left, they are reported again.
- *	A loop that reads until no event is left need not end, since handlers may arm timeouts that
- *	fire before the next read(). EPOLLET does not report events that are left: after a read()
- *	that has filled its buffer, read again in the next turn, before which the loop polls the
- *	other descriptors without sleeping.
+ *	A loop that reads until no event is left may never end, since handlers may arm timeouts that
+ *	fire before the next read(). With EPOLLET, a new event is reported, but not a further
+ *	overrun of an unread event, nor events that are left: after a read() that has filled its
+ *	buffer, read again in the next turn, before which the loop polls the other descriptors
+ *	without sleeping.
  *
  *	A cancel adds no event, and wakes no task that waits. To end a thread that waits for events,
  *	use an eventfd in the same poll(), a signal, or a timeout that fires at once.
@@ -102,11 +102,11 @@
  * Generations
  *	Each call or operation that arms a timeout, for the first time or again, returns a new
  *	generation: a number from 1 to 2^32 - 1, which a context uses again only after all others.
- *	All events of the timeout have this number until the timeout is armed anew. So a program
- *	recognises a stale event, which it had read, or which had entered its ring, before the
- *	timeout was moved or its key used again: the event has an earlier generation than the
- *	timeout. One that is not earlier is that of a call which has yet to return in another
- *	thread. Earlier means (__s32)(event.generation - generation) < 0.
+ *	All events of the timeout have this number until it is armed anew. So an event with an
+ *	earlier generation than its timeout is stale: it was read, or entered the ring, before the
+ *	timeout was moved or its key used again. An event with a later generation is that of a call
+ *	which has yet to return in another thread. Earlier means (__s32)(event.generation -
+ *	generation) < 0.
  *
  * Times
  *	All times but slack_us are nanoseconds. Delays count from the call; in a ring or a command
@@ -118,19 +118,18 @@
  *	slack: once the slack is over at the latest), but never inside the call. A timeout whose
  *	deadline is 2^63 or more, such as HWT_NEVER, never fires, and can be cancelled.
  *
- *	A delay becomes a deadline at the call, and so does each period of a fixed delay. So if
- *	CLOCK_REALTIME is set, the delays on this clock become shorter or longer, unlike those of a
- *	relative timerfd: use another clock for delays.
+ *	A delay becomes a deadline at the call, and so does each period of a fixed delay. So setting
+ *	CLOCK_REALTIME makes the delays on this clock shorter or longer, unlike those of a relative
+ *	timerfd: use another clock for delays.
  *
  *	A fixed-rate timeout is due at its first deadline and at multiples of the period after it,
  *	however late its events are read; missed periods are overruns. A fixed-delay timeout has
  *	overruns only if it fires again before its event was read.
  *
  *	In a time namespace, each call converts to and from the CLOCK_MONOTONIC or CLOCK_BOOTTIME of
- *	the namespace of the calling thread. So two processes in different namespaces may share a
- *	context, each in its own time. A deadline before the start of the machine has passed; at a
- *	fixed rate it still determines the phase. A time before the zero of the caller's clock is
- *	reported as 0.
+ *	the calling thread's namespace, so processes in different namespaces may share a context. A
+ *	deadline before the start of the machine has passed; at a fixed rate it still determines the
+ *	phase. A time before the zero of the caller's clock is reported as 0.
  *
  * Structures of arguments
  *	Each structure starts with its size, which the program sets to sizeof, and flags. Members
@@ -199,10 +198,9 @@
  * @user_data:   the user_data that the program last gave to the timeout; with keys, the key
  * @deadline_ns: the deadline of the timeout, rounded up to a tick; with a slack, the tick that the
  *               kernel has chosen within the slack; HWT_NEVER if the deadline is 2^63 or more. If a
- *               periodic timeout has fired several times since its last event was read, this is the
- *               deadline of the latest firing; of those that a late firing stands for, the latest.
- *               With HWT_SETUP_THREAD, if the thread was late, further deadlines of a fixed rate
- *               may have passed by then; they count as overruns.
+ *               periodic timeout has fired several times since its previous event was read, the
+ *               deadline of the latest firing. If several deadlines of a fixed rate had passed at
+ *               that firing, the latest of them; with HWT_SETUP_THREAD, the earliest.
  * @fired_ns:    time of the latest firing
  * @overruns:    number of periods without an event of their own since the previous event was read:
  *               an event of kind HWT_EVENT_EXPIRED stands for overruns + 1 periods
@@ -323,9 +321,9 @@ struct hwt_info_args {
  *                   higher level has as many buckets, but 512 at most. 0: 64; with
  *                   HWT_SETUP_THREAD, the module's default
  * @levels:          number of levels, 1 to 6. 0: 5; with HWT_SETUP_THREAD, the module's default
- * @max_pending:     maximum number of timeouts pending at once, below 2^63. A timeout stops
- *                   counting when its firing begins, though it may still be reported as pending for
- *                   a moment. 0: no limit but max_timeouts
+ * @max_pending:     maximum number of timeouts pending at once, below 2^63. A one-shot stops
+ *                   counting when its firing begins, though it may be reported as pending for a
+ *                   moment longer. 0: no limit but max_timeouts
  * @cpu:             the CPU of the thread, with HWT_SETUP_CPU; else 0
  * @priority:        priority of the thread, with HWT_SETUP_THREAD: HWT_PRIO_NORMAL,
  *                   HWT_PRIO_FIFO_LOW or HWT_PRIO_FIFO; with HWT_SETUP_BUSY_WAIT only
@@ -336,13 +334,13 @@ struct hwt_info_args {
  * timeout fires before the clock reaches its date (again), and no timeout fires twice. With
  * HWT_SETUP_TELL_CLOCK_SET, when the clock is set or the machine was suspended, the context gets an
  * event of kind HWT_EVENT_CLOCK_SET, and no timeout is changed. In this event, id and user_data are
- * 0, deadline_ns is the time that the clock would show if it had not been set, fired_ns is the time
- * that it shows now, and overruns is how often it was set again before the event was read.
+ * 0, deadline_ns is what the clock would show if it had not been set, fired_ns is what it shows,
+ * and overruns is how often it was set again before the event was read.
  *
- * With HWT_SETUP_THREAD, a kernel thread does the work of the timeouts, which belongs to no cgroup
- * of the program, cannot be frozen with it, and keeps to no limit. A context accepts HWT_IOC_SETUP
- * once, before its first timeout and before it has rings. Afterwards, HWT_IOC_INFO returns the
- * values after rounding.
+ * With HWT_SETUP_THREAD, a kernel thread does the work of the timeouts. It belongs to no cgroup of
+ * the program, so it is neither limited nor frozen with it. A context accepts HWT_IOC_SETUP once,
+ * before its first timeout and its rings. Afterwards, HWT_IOC_INFO returns the values after
+ * rounding.
  *
  *	EBUSY	the context has scheduled a timeout, has been set up, or has rings
  *	EINVAL	a value is out of range, or two values exclude each other, or @cpu is not online
@@ -373,9 +371,9 @@ struct hwt_setup_args {
 #define HWT_ARM_USER_DATA	0x20	/* set user_data; without the flag, keep it */
 /*
  * Conditions, for HWT_IOC_MODIFY and, in a context with keys, HWT_IOC_SCHEDULE. They may be
- * combined. If a condition does not hold, the call succeeds and changes nothing: the unread event
- * stays, too. The returned generation is 0, and the returned state is the present one, 0 if the key
- * has no timeout. With HWT_ARM_PENDING, a schedule neither creates a timeout nor changes its mode.
+ * combined. If a condition does not hold, the call succeeds and changes nothing, not even the
+ * unread event: it returns the generation 0 and the present state, which is 0 if the key has no
+ * timeout. With HWT_ARM_PENDING, a schedule neither creates a timeout nor changes its mode.
  */
 #define HWT_ARM_EARLIER		0x80	/* move a pending timeout to an earlier tick only */
 #define HWT_ARM_PENDING		0x10000	/* leave a timeout that is not pending as it is */
@@ -399,9 +397,8 @@ struct hwt_setup_args {
  * Timeouts that are due at the same tick fire, and queue their events, in no particular order.
  *
  * In a context with keys, if the key has a timeout already, the call moves this timeout, as
- * HWT_IOC_MODIFY does. If that timeout has another mode, the call cancels it, creates a new timeout
- * for the key instead, and sets @was to 0. If the new timeout cannot be created, the old timeout
- * stays as it is.
+ * HWT_IOC_MODIFY does. If that timeout has another mode, the call replaces it by a new timeout, and
+ * sets @was to 0; if the new timeout cannot be created, the old one stays as it is.
  *
  *	EINVAL		mode, period_ns, slack_ns or user_data is not as described above
  *	ENOMEM		there is no memory, in the kernel or within the caller's memory cgroup, to
@@ -445,9 +442,9 @@ struct hwt_schedule_args {
  * @remaining_ns: out: time that was left until the deadline before the call, as HWT_IOC_GET
  *             returns it; 0 if the timeout was not pending
  *
- * The timeout is scheduled again, under the same id. If it has an unread event, this event is
- * withdrawn with its overruns, and @was has HWT_STATE_EVENT. If it is a one-shot that has fired, it
- * becomes pending again.
+ * The timeout is scheduled again, under the same id; a one-shot that has fired becomes pending
+ * again. If there is an unread event, it is withdrawn with its overruns, and @was has
+ * HWT_STATE_EVENT.
  *
  *	EINVAL		period_ns, slack_ns or user_data is not as described above, or
  *			HWT_ARM_USER_DATA is set in a context with keys
@@ -564,10 +561,10 @@ struct hwt_list_entry {
  * @entry_size: sizeof(struct hwt_list_entry)
  *
  * The timeouts come in no particular order. A timeout that exists from the first call to the last
- * is described exactly once; a timeout that is created or ends between these calls is described at
- * most once. Each description shows the timeout at one instant. So a program can save its timeouts,
- * and create them again after a restart or a reboot: with the remaining time as a delay or, on
- * CLOCK_REALTIME, with the deadline.
+ * is described exactly once; one that is created or ends between these calls, at most once. Each
+ * description shows the timeout at one instant. So a program can save its timeouts, and create them
+ * again after a restart or a reboot: with the remaining time as a delay or, on CLOCK_REALTIME, with
+ * the deadline.
  *
  *	EINVAL	count is 0, or entry_size is smaller than in the first version or larger than
  *		HWT_LIST_ENTRY_SIZE_MAX
@@ -653,10 +650,10 @@ struct hwt_stats_args {
  * @generation:   schedule, modify: out: generation
  * @reserved:     cancel: 0
  *
- * The members mean the same as in the ioctl that the opcode names, and the errors are the same.
- * Members that an operation does not use must be zero, except those marked "out", whose previous
- * content does not matter. Operations are carried out one after the other, in their order; an
- * operation that fails does not affect the others.
+ * Members and errors are those of the ioctl that the opcode names. Members that an operation does
+ * not use must be zero, except those marked "out", whose previous content does not matter.
+ * Operations are carried out one after the other, in their order; one that fails does not affect
+ * the others.
  */
 struct hwt_op {
 	__u32		opcode;
@@ -692,9 +689,8 @@ struct hwt_op {
  *              Written by the kernel
  * @flags:      HWT_RINGS_ bits; written by the kernel
  * @due:        1 from the moment at which a timeout is due until HWT_IOC_ENTER or poll() has moved
- *              its event, else 0; always 0 with HWT_SETUP_THREAD. A program that reads the ring
- *              without system calls has to call HWT_IOC_ENTER when it sees 1. Written by the
- *              kernel
+ *              its event, else 0; always 0 with HWT_SETUP_THREAD. A program that sees 1 has to call
+ *              HWT_IOC_ENTER, or events do not come. Written by the kernel
  * @next_ns:    the time at which @due will become 1, or a time before that; HWT_NEVER if nothing is
  *              pending. Written by the kernel; a 32-bit kernel writes the two halves one by one
  * @reserved:   0
@@ -770,12 +766,11 @@ struct hwt_rings {
  * While rings are active, read() fails with EBUSY, also in a thread that waits in it. All events,
  * earlier ones included, are moved to the ring of events, in their order and as far as there is
  * room: by HWT_IOC_ENTER, after the operations of that call, and by poll(), select() and
- * epoll_wait(). Until an event is moved, it stays in its timeout: the event is not lost,
- * HWT_RINGS_MORE is set, and a modify or cancel withdraws the event. An operation that is only
- * queued has not done so yet: submit before polling. An event in the ring counts as read: the id of
- * a one-shot has ended, and the event cannot be withdrawn. So a program that ends an object ignores
- * its events that are already in the ring. poll() reports EPOLLIN while there are events in the
- * ring or waiting to be moved.
+ * epoll_wait(). An event that is not in the ring is not lost: it stays in its timeout,
+ * HWT_RINGS_MORE is set, and a modify or cancel withdraws the event, once it is carried out: submit
+ * before polling. An event in the ring counts as read: the id of a one-shot has ended, and the
+ * event cannot be withdrawn, so a program that ends an object ignores its events that are already
+ * in the ring. poll() reports EPOLLIN while there are events in the ring or waiting to be moved.
  *
  * Times in operations and events are in the time namespace of the caller of HWT_IOC_RINGS. The
  * rings are freed when the descriptors of the context are closed and the memory is unmapped.
@@ -825,10 +820,9 @@ struct hwt_rings_args {
  *              -EINTR: the wait was interrupted, as described below
  *
  * The call carries out operations, then moves events to the ring, then waits and moves the events
- * that come during the wait. So if an operation withdraws an event, this event does not enter the
- * ring. A signal, task work of io_uring or the freezer may end the call before all operations are
- * carried out and all events are moved. op_head and HWT_RINGS_MORE show whether a further call is
- * needed.
+ * that come during the wait. So an event that an operation withdraws does not enter the ring. A
+ * signal, task work of io_uring or the freezer may end the call early: op_head and HWT_RINGS_MORE
+ * show whether a further call is needed.
  *
  * A wait is interrupted by a signal handler, with or without SA_RESTART, by a stop (SIGSTOP), a
  * tracer, a suspend, and task work of io_uring. If the call has carried out no operation, and
@@ -892,7 +886,7 @@ struct hwt_enter_args {
  *
  * One armed command of a context makes its task fire what is due, and so complete all commands of
  * the context. If this task does not run (it is stopped, or does not enter its io_uring), the other
- * commands wait, too. So tasks, and instances of io_uring, have a context each.
+ * commands wait, too. So use a context for each task, and for each instance of io_uring.
  *
  * An armed command keeps the context, even if the last descriptor of the context is closed.
  * IORING_OP_ASYNC_CANCEL and IORING_OP_LINK_TIMEOUT do not end an armed command, because io_uring

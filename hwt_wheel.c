@@ -27,8 +27,8 @@
 /* -- Memory --------------------------------------------------------------- */
 
 /*
- * The workqueue that frees a shared wheel whose last reference was put in a callback of the wheel:
- * the callback cannot wait for its own end. The rescuer frees wheels when memory is short.
+ * Frees a shared wheel whose last reference was put in a callback of the wheel: the callback cannot
+ * wait for its own end.
  */
 static struct workqueue_struct *hwt_wq;
 
@@ -154,9 +154,9 @@ out:
 /* -- Creation and destruction -------------------------------------------- */
 
 /*
- * Let the first shard's engine call @clock_set, from now on: @clock_set may use all of the wheel,
- * and the engine began to run before the wheel was complete. Kick the engine, so that it looks at
- * the clock: no kick has told it of a set of the clock before the wheel was registered.
+ * Let the first shard's engine call @clock_set. Not done earlier, because @clock_set may use the
+ * whole wheel. Kick the engine, because it was not woken if the clock was set before the wheel was
+ * registered.
  */
 static void hwt_wheel_tell_clock_set(struct hwt_wheel *wheel,
 				     const struct hwt_wheel_params *params)
@@ -170,7 +170,7 @@ static void hwt_wheel_tell_clock_set(struct hwt_wheel *wheel,
 	hwt_engine_kick(shard);
 }
 
-/* The function behind the macro hwt_wheel_create(), which passes the caller's module as @owner. */
+/* See hwt_wheel_create(), a macro that passes the caller's module as @owner. */
 struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 				     struct module *owner)
 {
@@ -182,7 +182,7 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	ret = hwt_params_get(&params, user_params);
 	if (ret)
 		return ERR_PTR(ret);
-	/* At the limit of the memory cgroup, fail without the OOM killer and without a report. */
+	/* If memory is short, fail without the OOM killer and without a report. */
 	wheel = hwt_wheel_alloc(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (IS_ERR(wheel))
 		return wheel;
@@ -198,8 +198,8 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
 
 /*
- * Create a shared wheel without hwt_wheels_lock: CPU hotplug and module unloading wait for this
- * lock. If another task meanwhile adds a wheel with the same parameters, return that wheel.
+ * Create a shared wheel without hwt_wheels_lock, for which CPU hotplug and module unloading wait.
+ * If another task meanwhile adds a wheel with the same parameters, return that wheel.
  */
 static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params,
 					   const void *creator, struct module *owner,
@@ -218,7 +218,7 @@ static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params
 	return wheel;
 }
 
-/* The function behind the macro hwt_wheel_get_shared(), which passes the caller's module. */
+/* See hwt_wheel_get_shared(), a macro that passes the caller's module as @owner. */
 struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_params,
 					 struct module *owner)
 {
@@ -250,7 +250,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_get_shared);
 
-/* The function behind the macro hwt_wheel_put(), which passes the caller's module as @owner. */
+/* See hwt_wheel_put(), a macro that passes the caller's module as @owner. */
 void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
 {
 	int ret;
@@ -263,7 +263,7 @@ void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
 	if (!ret) {
 		module_put(THIS_MODULE);
 	} else if (hwt_in_callback(wheel)) {
-		/* No barrier: the work is queued only once, so it is never pending here. */
+		/* No barrier: only the last put queues the work, so it is not pending here. */
 		queue_work(hwt_wq, &wheel->free_work);
 	} else {
 		hwt_wheel_free_work(&wheel->free_work);
@@ -279,9 +279,9 @@ EXPORT_SYMBOL_GPL(__hwt_wheel_put);
  * @arg:   the second argument of @fn
  *
  * Process context, may sleep: waits for callbacks that are executing and for two RCU grace periods.
- * At one instant of the call, calls that schedule begin to fail with -ESHUTDOWN, and no ->expire
- * begins any more. When this returns, no callback is executing or will be, and no timeout is held.
- * A second stop waits until the first has ended, and hands back no timeout.
+ * From one instant of the call on, calls that schedule fail with -ESHUTDOWN, and no ->expire
+ * begins. When this returns, no callback is executing or will be, and no timeout is held. A second
+ * stop waits until the first has ended, and hands back no timeout.
  *
  * Return: the number of timeouts handed back; or an error, with nothing changed: -EDEADLK in a
  * callback of the wheel, -EBUSY for a shared wheel.
@@ -298,9 +298,9 @@ EXPORT_SYMBOL_GPL(hwt_wheel_stop);
  * hwt_wheel_destroy() - stop a wheel, unless it is stopped already, and free it
  * @wheel: from hwt_wheel_create()
  *
- * Process context, may sleep. Timeouts that are still pending are cancelled, as by hwt_wheel_stop()
- * without @fn: their ->cancelled is called. Once this has returned 0, the wheel must not be used,
- * and its timeouts must not be scheduled, cancelled or queried.
+ * Process context, may sleep. Pending timeouts are cancelled, as by hwt_wheel_stop() without @fn.
+ * Once this has returned 0, the wheel must not be used, and its timeouts must not be scheduled,
+ * cancelled or queried.
  *
  * Return: 0; or an error, with nothing changed: -EDEADLK in a callback of the wheel, -EBUSY for a
  * shared wheel.
@@ -319,7 +319,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_destroy);
 
 /* -- Flush and barrier ----------------------------------------------------- */
 
-/* The function behind the macro hwt_wheel_barrier(), which passes the caller's module as @owner. */
+/* See hwt_wheel_barrier(), a macro that passes the caller's module as @owner. */
 int __hwt_wheel_barrier(struct hwt_wheel *wheel, const struct module *owner)
 {
 	struct hwt_shard *shard;
@@ -341,10 +341,9 @@ EXPORT_SYMBOL_GPL(__hwt_wheel_barrier);
  *
  * Process context, sleeps. When this returns, each timeout that was scheduled before the call for a
  * tick that had begun has fired, and its callback has returned, unless the timeout was moved or
- * cancelled meanwhile. (Deadlines are rounded up to ticks. If the delay is 0, the tick has not
- * begun yet. If the deadline passed a tick or more ago, the tick has begun.) This does not wait for
- * timeouts that come due later. If two calls schedule one timeout at the same time, this is sure to
- * wait for the timeout only if both have returned before this begins.
+ * cancelled meanwhile. (Deadlines are rounded up, so the tick of a delay of 0 has not begun yet.)
+ * This does not wait for timeouts that come due later. If two calls schedule one timeout at the
+ * same time, this is sure to wait for it only if both have returned before this begins.
  *
  * Return: 0; -EDEADLK in a callback of the wheel; -ESHUTDOWN if the wheel is stopped, or is stopped
  * during the call.
@@ -384,8 +383,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_now);
 /**
  * hwt_wheel_get_params() - get the parameters of a wheel, after rounding
  * @wheel:  the wheel
- * @params: filled in. The name and the CPUs are the wheel's own, and are valid as long as the wheel
- *          exists.
+ * @params: filled in; the name and the CPUs are valid as long as the wheel exists
  *
  * Any context.
  */
@@ -437,8 +435,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
  *
  * Any context. Adds the counters of all CPUs and shards.
  *
- * Return: the number of pending timeouts. It is exact if no timeout is scheduled or cancelled, or
- * fires, during the call.
+ * Return: the number, exact if no timeout is scheduled or cancelled, or fires, during the call.
  */
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
 {
@@ -474,7 +471,6 @@ static void hwt_system_wheel_put(struct hwt_wheel *wheel)
 	hwt_wheel_dispose(wheel);
 }
 
-/* Create the system wheels. Return 0, or an error of hwt_wheel_get_shared(). */
 int __init hwt_system_wheels_create(void)
 {
 	const struct hwt_wheel_params params = { .name = "hwt_system" };
@@ -509,7 +505,7 @@ int __init hwt_wheels_init(void)
 	return hwt_wq ? 0 : -ENOMEM;
 }
 
-/* No wheel is left: hwt_system_wheel was destroyed, and any other would keep hwt loaded. */
+/* No wheel is left: the system wheels were destroyed, and any other would keep hwt loaded. */
 void hwt_wheels_exit(void)
 {
 	destroy_workqueue(hwt_wq);

@@ -50,8 +50,8 @@ u64 hwt_clock_now(const struct hwt_shard *shard)
 }
 
 /*
- * Return a time in any context: CLOCK_BOOTTIME on wheels of that clock, else CLOCK_MONOTONIC, also
- * on wheels of CLOCK_REALTIME, which may be set before the time is used.
+ * Return the time, ns, in any context: of CLOCK_BOOTTIME on a wheel of that clock, else of
+ * CLOCK_MONOTONIC, because CLOCK_REALTIME may be set before the time is used.
  */
 u64 hwt_clock_stamp(const struct hwt_shard *shard)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The clock of a shard, and its ticks
- */
+/* The clock of a shard, and its ticks */
 #ifndef _HWT_CORE_CLOCK_H
 #define _HWT_CORE_CLOCK_H
 
@@ -17,8 +15,8 @@ static inline u64 hwt_ns_to_tick(const struct hwt_shard *shard, u64 ns)
 }
 
 /*
- * Return the first tick that begins at or after a deadline: round up. @ns: the deadline. If the
- * deadline plus a tick is 2^63 ns or more, return HWT_TICK_NEVER.
+ * Return the first tick that begins at or after a deadline of @ns: round up. If @ns plus a tick is
+ * 2^63 or more, return HWT_TICK_NEVER.
  */
 static inline u64 hwt_deadline_to_tick(const struct hwt_shard *shard, u64 ns)
 {

@@ -22,20 +22,19 @@
 /* Up to this many CPUs, the default is one shard; with more, one for each last-level cache. */
 #define HWT_CPUS_PER_SHARD	16
 
-/* Used as the cache of an offline CPU, whose cache is not known. */
+/* Stands for the cache of an offline CPU, which is not known. */
 #define HWT_OFFLINE		U16_MAX
 
-/* Numbers of nodes, of caches with an online CPU (counted as 1 if there is none), and of CPUs. */
 struct hwt_units {
 	unsigned int	nodes;
-	unsigned int	caches;
+	unsigned int	caches;		/* with an online CPU; see hwt_units_add() */
 	unsigned int	cpus;		/* online */
 };
 
-/* Return the place of a CPU: its node, cache and number, packed into one value to be sorted. */
+/* Return the place of a CPU: its node, cache and number, packed into a value by which to sort. */
 static u64 hwt_cpu_place(unsigned int cpu)
 {
-	/* An offline CPU has no known cache: sort it last in its node, to join the last cache. */
+	/* Sort an offline CPU last in its node, so that it joins the last cache. */
 	u16 cache = cpu_online(cpu) ? hwt_cpu_cache(cpu) & (HWT_OFFLINE >> 1) : HWT_OFFLINE;
 	u16 node = cpu_to_node(cpu);
 
@@ -43,9 +42,9 @@ static u64 hwt_cpu_place(unsigned int cpu)
 }
 
 /*
- * Add a place to the counts: its CPU, and its node and cache if they differ from those of @before,
- * the place before it in the sorted array (NULL: it is the first one). The CPU and the cache count
- * only if the CPU is online, but the first place always counts a cache, so that there is one.
+ * Count a place: its CPU, and its node and cache if they differ from those of @before, the place
+ * before it in the sorted array (NULL: none). An offline CPU does not count, nor does its cache,
+ * except that of the first place, so that there is at least one cache.
  */
 static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
 {
@@ -64,7 +63,7 @@ static int hwt_place_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Return a sorted array of all CPUs' places, or NULL. Count nodes, caches and CPUs in @all. */
+/* Return a sorted array of the places of all CPUs, or NULL. Count them in @all. */
 static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 {
 	u64 *places = kmalloc_array(num_possible_cpus(), sizeof(*places), gfp);
@@ -80,11 +79,7 @@ static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 	return places;
 }
 
-/*
- * Return the default number of shards of a wheel: @wanted (the module's parameter "shards") or, if
- * @wanted is 0, one for up to 16 CPUs online. If there are more CPUs, one for each last-level
- * cache, but at most HWT_SHARDS_MAX.
- */
+/* Return the default number of shards of a wheel. @wanted: the module's parameter "shards". */
 unsigned int __init hwt_shards_choose(unsigned int wanted)
 {
 	struct hwt_units all = { };
@@ -97,7 +92,7 @@ unsigned int __init hwt_shards_choose(unsigned int wanted)
 	return places ? min_t(unsigned int, all.caches, HWT_SHARDS_MAX) : 1;
 }
 
-/* Return an array, which the caller frees, of the number of each CPU's shard; NULL: no memory. */
+/* Return an array, to be freed by the caller, of each CPU's shard; NULL if there is no memory. */
 u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 {
 	struct hwt_units all = { }, seen = { };
@@ -133,7 +128,7 @@ int hwt_shard_node(const u8 *map, unsigned int shard)
 	return NUMA_NO_NODE;
 }
 
-/* Return true if a CPU is not isolated: threads may run there even if no client asks for it. */
+/* Return true if a CPU is not isolated: threads may run there without a client's request. */
 bool hwt_cpu_housekeeping(unsigned int cpu)
 {
 	return housekeeping_test_cpu(cpu, HK_TYPE_KTHREAD) &&

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The CPUs of shards
- */
+/* The CPUs of shards */
 #ifndef _HWT_CORE_CPUS_H
 #define _HWT_CORE_CPUS_H
 

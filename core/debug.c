@@ -3,9 +3,9 @@
  * Checks of clients, for the module parameter "debug" (docs/kernel.md lists them)
  *
  * To the kernel's debug objects, a timeout is active from its collection to the end of its hold. It
- * is not active from its submission on: a submission may be in NMI, where debug objects must not be
- * called, and is not under the shard's lock, which keeps the reports of changes in order. With
- * "debug", each submission wakes the engine, which soon collects the timeout.
+ * is not active before its collection, because a submission may be in NMI, where debug objects must
+ * not be called, and is not ordered by the shard's lock. With "debug", each submission wakes the
+ * engine, which soon collects the timeout.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -44,14 +44,14 @@ u32 hwt_debug_mark(const struct hwt_timeout *timeout)
 	return (u32)(unsigned long)timeout ^ __HWT_CHECK_PLACE;
 }
 
-/* Return true if a timeout was initialised, and was not copied or overwritten since. */
+/* Return true if a timeout was initialised, and not copied or overwritten since. */
 static bool hwt_debug_whole(const struct hwt_timeout *timeout)
 {
 	return timeout->check == hwt_debug_mark(timeout) ||
 	       timeout->check == __HWT_CHECK_STATIC;
 }
 
-/* The part of hwt_debug_used() that is called only with "debug". Any context. */
+/* The part of hwt_debug_used() with "debug". Any context. */
 bool __hwt_debug_used(const struct hwt_timeout *timeout)
 {
 	if (hwt_debug_whole(timeout))
@@ -61,19 +61,16 @@ bool __hwt_debug_used(const struct hwt_timeout *timeout)
 	return false;
 }
 
-/*
- * Values of timeout->tracked while a collected timeout is held: HWT_TRACKED_OBJECT if it is active
- * to debug objects, else HWT_TRACKED. At other times the value is 0.
- */
+/* Values of timeout->tracked from a collection to the end of the hold; at other times it is 0. */
 #define HWT_TRACKED		0x68
-#define HWT_TRACKED_OBJECT	0x69
+#define HWT_TRACKED_OBJECT	0x69	/* the timeout is active to debug objects */
 
 /* Return false, with a report, if a timeout is held: it must not be initialised. Any context. */
 bool __hwt_debug_init(const struct hwt_timeout *timeout)
 {
 	u8 tracked = READ_ONCE(timeout->tracked);
 
-	/* Test three members: uninitialised memory may pass one of the tests, but hardly all. */
+	/* Test three members: uninitialised memory hardly passes all three tests. */
 	if (timeout->check != hwt_debug_mark(timeout) ||
 	    (tracked != HWT_TRACKED && tracked != HWT_TRACKED_OBJECT) || !hwt_held(timeout))
 		return true;
@@ -107,7 +104,7 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 
 /*
  * Report a timeout that is moved to another wheel while it is held or its ->release is executing.
- * Any context. A ->release is noticed only if the caller may take the shard's lock.
+ * Any context, but a ->release is noticed only where the shard's lock may be taken.
  */
 void hwt_debug_move(const struct hwt_timeout *timeout)
 {
@@ -228,7 +225,7 @@ static void hwt_debug_activate(struct hwt_timeout *timeout) { }
 static void hwt_debug_deactivate(struct hwt_timeout *timeout) { }
 #endif
 
-/* The part of hwt_debug_track() that is called only with "debug". Called under the shard's lock. */
+/* The part of hwt_debug_track() with "debug". Called under the shard's lock. */
 void __hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	u8 tracked = timeout->tracked;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Checks of clients, for the module parameter "debug"
- */
+/* Checks of clients, for the module parameter "debug" */
 #ifndef _HWT_CORE_DEBUG_H
 #define _HWT_CORE_DEBUG_H
 
@@ -18,8 +16,8 @@ void hwt_debug_move(const struct hwt_timeout *timeout);
 void hwt_debug_unload(struct hwt_shard *shard, struct module *module);
 
 /*
- * With "debug", record in timeout->tracked, and tell debug objects, whether hwt will need the
- * timeout's memory in its next state, @state. Called under the shard's lock, before the change.
+ * With "debug", record in timeout->tracked, and tell debug objects, whether the timeout is held in
+ * its next state, @state. Called under the shard's lock, before the change.
  */
 static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
@@ -27,10 +25,7 @@ static inline void hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 		__hwt_debug_track(timeout, state);
 }
 
-/*
- * Return true if a timeout may be used. With "debug", if the timeout was never initialised, or was
- * copied, report this and return false.
- */
+/* With "debug", return false, with a report, if a timeout was not initialised, or was copied. */
 static inline bool hwt_debug_used(const struct hwt_timeout *timeout)
 {
 	return !static_branch_unlikely(&hwt_debug) || __hwt_debug_used(timeout);

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Wheels in debugfs: hwt/wheels/NUMBER-NAME/
- *
- * docs/statistics.md documents each file. A wheel whose directory cannot be created works, too.
- */
+/* Wheels in debugfs: hwt/wheels/NUMBER-NAME/. docs/statistics.md documents the files. */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/kernel.h>
@@ -85,7 +81,7 @@ static int hwt_stats_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_stats);
 
-/* Take the lock of a shard anew for each level, so that the lock is not held for long. */
+/* Take a shard's lock anew for each level, so that it is not held for long. */
 static int hwt_levels_show(struct seq_file *m, void *unused)
 {
 	struct hwt_wheel *wheel = m->private;
@@ -158,14 +154,14 @@ DEFINE_SHOW_ATTRIBUTE(hwt_shards);
 
 /* -- Directories ------------------------------------------------------------ */
 
-/* Add a registered wheel to debugfs. */
+/* Add a registered wheel. If debugfs fails, the wheel works without its files. */
 void hwt_debugfs_add(struct hwt_wheel *wheel)
 {
 	char name[HWT_NAME_MAX + 24];
 	struct dentry *dir;
 
 	snprintf(name, sizeof(name), "%llu-%s", wheel->number, wheel->name);
-	/* The wheel's name was chosen by the client, so it may contain slashes. */
+	/* The client has chosen the name, which may have slashes. */
 	strreplace(name, '/', '!');
 	dir = debugfs_create_dir(name, hwt_debugfs_wheels);
 	debugfs_create_file("params", 0400, dir, wheel, &hwt_params_fops);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Wheels in debugfs
- */
+/* Wheels in debugfs */
 #ifndef _HWT_CORE_DEBUGFS_H
 #define _HWT_CORE_DEBUGFS_H
 

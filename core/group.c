@@ -2,9 +2,9 @@
 /*
  * Groups: the timeouts of one owner, counted, cancelled and waited for together
  *
- * A walk calls a function for each member of a group. It drops the group's lock now and then, and
- * keeps its position by a mark, which is an entry of the list without a timeout. The walk ends at a
- * second mark, put at the list's end when the walk begins: members that join later are not visited.
+ * A walk calls a function for each member of a group, and drops the group's lock now and then. It
+ * has two marks in the list, which are entries without a timeout. One keeps the walk's position.
+ * The other is put at the list's end when the walk begins: members that join later are not visited.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -23,8 +23,7 @@
  * @member:  the membership, part of the caller's object
  * @timeout: the timeout, which is initialised, on any wheel, held or not
  *
- * Any context but NMI. A walk through the group that has begun already does not visit the member.
- * Each hwt_group_*_sync() function walks twice: its second walk visits members that join before it.
+ * Any context but NMI. A call for the group that has begun already may not see the member.
  */
 void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
 		    struct hwt_timeout *timeout)
@@ -43,8 +42,7 @@ EXPORT_SYMBOL_GPL(hwt_group_join);
  * @group:  the group
  * @member: a member
  *
- * Any context but NMI. Must be called before the object that contains @member is freed. The timeout
- * is not changed.
+ * Any context but NMI. Does not change the timeout. Must be called before @member is freed.
  */
 void hwt_group_leave(struct hwt_group *group, struct hwt_member *member)
 {
@@ -56,7 +54,7 @@ void hwt_group_leave(struct hwt_group *group, struct hwt_member *member)
 }
 EXPORT_SYMBOL_GPL(hwt_group_leave);
 
-/* The two marks of a walk of a group: @at is its position, @end is where it ends. */
+/* The marks of a walk: its position, and its end. */
 struct hwt_walk {
 	struct hwt_member	at;
 	struct hwt_member	end;
@@ -118,8 +116,7 @@ static bool hwt_member_pending(struct hwt_group *group, struct hwt_timeout *time
  *
  * Process context. Looks at all members, in bounded steps.
  *
- * Return: the number of pending members. It is exact if no member is scheduled or cancelled, or
- * fires, during the call.
+ * Return: the number, exact if no member is scheduled or cancelled, or fires, during the call.
  */
 u64 hwt_group_pending(struct hwt_group *group)
 {
@@ -159,8 +156,8 @@ static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout
 		group->put(timeout);
 	raw_spin_lock_irq(&group->lock);
 	/*
-	 * If the caller is in a callback of this member, @ret is -EDEADLK, which does not say
-	 * whether it was pending: the earlier call of hwt_group_cancel() has counted it if it was.
+	 * In a callback of this member, @ret is -EDEADLK. If the member was pending,
+	 * hwt_group_cancel() has counted it.
 	 */
 	return ret > 0;
 }
@@ -178,7 +175,10 @@ static u64 hwt_group_sync(struct hwt_group *group, u64 set)
  * @group: the group
  *
  * Process context, may sleep. Cancels all members, and then does for each what hwt_cancel_sync()
- * does. If the caller is in a callback of a member, this member is cancelled, but not waited for.
+ * does. If the caller is in a callback of a member, this member is cancelled, but not waited for. A
+ * member for which the group's @get returns false is not waited for either: its object is being
+ * freed. A module with the ->release of such a member must call hwt_wheel_barrier() before it is
+ * unloaded.
  *
  * Return: the number of members that were pending. A member that is scheduled during the call may
  * count twice.
@@ -193,12 +193,8 @@ EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
  * hwt_group_shutdown_sync() - cancel all members for good, and wait until they are no longer held
  * @group: the group
  *
- * Process context, may sleep. Cancels all members, and then does for each what hwt_shutdown_sync()
- * does. So this is sure to end, even if members are scheduled during the call. If the caller is in
- * a callback of a member, this member is shut down, but not waited for. If the group's @get returns
- * false for a member, the member's object is being freed, and the member is not waited for. A
- * module that contains the ->release of such a member must call hwt_wheel_barrier() before it is
- * unloaded.
+ * Process context, may sleep. Does the same as hwt_group_cancel_sync(), but shuts the members down,
+ * as hwt_shutdown_sync() does. So this is sure to end, even if members are scheduled meanwhile.
  *
  * Return: the same as hwt_group_cancel_sync().
  */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The module's parameters that concern wheels, and the check of the parameters of a wheel
- */
+/* The module's parameters that concern wheels, and the check of the parameters of a wheel */
 #ifndef _HWT_CORE_PARAMS_H
 #define _HWT_CORE_PARAMS_H
 
@@ -13,7 +11,7 @@
 
 #define HWT_TICKS_MAX		((u32)BIT(HWT_BITS_MAX))
 
-/* The module's parameters, see hwt_main.c. All are constant except hwt_slow_callback_us. */
+/* The module's parameters (hwt_main.c). All but hwt_slow_callback_us are constant. */
 extern unsigned int hwt_tick_us;
 extern unsigned int hwt_ticks_per_wheel;
 extern unsigned int hwt_levels;

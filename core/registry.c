@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The registry of live wheels
- *
- * The registry finds shared wheels, counts their users, and handles the system events that concern
- * all wheels: a CPU comes online, the clock is set, a module is unloaded.
+ * The registry of live wheels: finds shared wheels, counts their users, and handles the system
+ * events that concern all wheels (a CPU comes online, the clock is set, a module is unloaded)
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,7 +24,7 @@
 #include "core/thread.h"
 #include "core/trace.h"
 
-/* Warn if more wheels than this are alive, as the HashedWheelTimer of Netty does. */
+/* Warn if more wheels than this are alive. Netty's HashedWheelTimer has the same limit. */
 #define HWT_WHEELS_MANY		64
 
 /* All live wheels. hwt_wheels_lock protects the list, which is also read under RCU. */
@@ -41,7 +39,7 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 				 struct module *owner)
 {
 	lockdep_assert_held(&hwt_wheels_lock);
-	/* Store the name: the address of a module's init function becomes invalid later. */
+	/* Store the name, because the memory of a module's init function is freed later. */
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
@@ -52,7 +50,7 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 	list_add_tail_rcu(&wheel->entry, &hwt_wheels);
 	wheel->number = ++hwt_wheels_created;
 	trace_hwt_wheel_create(wheel);
-	/* Do not count the wheels of hwt itself: the warning is for kernel clients. */
+	/* Do not count the wheels of hwt itself: the warning is for its clients. */
 	hwt_wheels_count += owner != THIS_MODULE;
 	if (hwt_wheels_count > HWT_WHEELS_MANY && owner != THIS_MODULE)
 		pr_warn_once("more than %u wheels are alive, the latest created by %s [%s]: wheels are meant to be shared\n",
@@ -67,7 +65,7 @@ void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct mod
 	mutex_unlock(&hwt_wheels_lock);
 }
 
-/* Remove a stopped wheel from the list. Until its stop, handlers of system events must find it. */
+/* Remove a wheel, which is stopped: until then, the handlers of system events must find it. */
 void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
 	mutex_lock(&hwt_wheels_lock);
@@ -105,8 +103,8 @@ static struct hwt_share *hwt_share_find(struct hwt_wheel *wheel, const struct mo
 }
 
 /*
- * Count one more reference of a module to a wheel. *@new: memory for the module's first reference,
- * or NULL; set to NULL if the memory is used. Return false if memory is needed and *@new is NULL.
+ * Count one more reference of a module to a wheel. The module's first reference takes the memory
+ * *@new, and sets *@new to NULL. Return false if *@new is needed and is NULL.
  */
 static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
 			  struct hwt_share **new)
@@ -126,7 +124,7 @@ static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
 	return true;
 }
 
-/* Drop a module's reference to @wheel. Return false if it has none, or if @wheel is not live. */
+/* Drop a module's reference to @wheel. Return false if it has none, or if @wheel was freed. */
 static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 {
 	struct hwt_wheel *listed;
@@ -137,8 +135,8 @@ static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 		if (listed == wheel)
 			share = hwt_share_find(wheel, module);
 	/*
-	 * The last reference to a system wheel is hwt's own. If hwt is built in, its module is
-	 * NULL, and so is that of other built-in code, which must not drop this reference.
+	 * Keep the last reference to a system wheel, which is hwt's own: if hwt is built in, other
+	 * built-in code has the same module, NULL.
 	 */
 	if (!share || (wheel->users == 1 &&
 		       (wheel == hwt_system_wheel || wheel == hwt_system_bh_wheel)))
@@ -173,7 +171,7 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 	return NULL;
 }
 
-/* Allocate memory for a module's first reference to a wheel. The caller frees it if unused. */
+/* Allocate memory for a module's first reference to a wheel. */
 struct hwt_share *hwt_share_alloc(void)
 {
 	return kzalloc(sizeof(struct hwt_share), GFP_KERNEL);
@@ -194,8 +192,8 @@ void hwt_shares_free(struct hwt_wheel *wheel)
 }
 
 /*
- * Get a reference for @owner to the shared wheel with these parameters. Return NULL if there is no
- * such wheel, or if hwt_share_get() needs memory and *@share is NULL.
+ * Get a reference for @owner to the shared wheel with these parameters. Return NULL if there is
+ * none, or if hwt_share_get() needs memory and *@share is NULL.
  */
 struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct module *owner,
 				 struct hwt_share **share)
@@ -211,8 +209,8 @@ struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct m
 }
 
 /*
- * Add the shared wheel @created to the list, unless another task has added a wheel with the same
- * parameters meanwhile. Get a reference for @owner to the wheel in the list, and return this wheel.
+ * Register the shared wheel @created, unless another task has registered one with the same
+ * parameters meanwhile. Get a reference for @owner to the registered wheel, and return this wheel.
  */
 struct hwt_wheel *hwt_shared_add(struct hwt_wheel *created, const struct hwt_wheel_params *params,
 				 const void *creator, struct module *owner,
@@ -275,7 +273,7 @@ static void hwt_timeouts_left(struct hwt_wheel *wheel, struct module *module)
 		hwt_debug_unload(shard, module);
 }
 
-/* Report wheels, references and timeouts that a module's exit should have given up. */
+/* Report wheels, references and timeouts that an unloaded module should have given up. */
 static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct hwt_wheel *wheel;
@@ -302,8 +300,8 @@ bool hwt_shard_exists(const struct hwt_shard *shard)
 	struct hwt_wheel *wheel;
 
 	/*
-	 * No barrier: only addresses are compared. They are found by @first_shard and @next, which
-	 * were set before the wheel was added to the list, and do not change.
+	 * No barrier: the addresses compared are in @first_shard and @next, which were set before
+	 * the wheel was added to the list, and do not change.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (one = wheel->first_shard; one; one = one->next)
@@ -322,9 +320,8 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	struct hwt_shard *shard;
 
 	/*
-	 * Read the clock, to wait for the end of a change in progress: an engine kicked earlier
-	 * would read the old time. Since Linux 7.2, hwt_clock_event() is called during the change,
-	 * and this work may run on another CPU before the end of the change.
+	 * Read the clock, to wait for the end of a change: an engine kicked earlier would read the
+	 * old time. Since Linux 7.2, hwt_clock_event() is called before the end of the change.
 	 */
 	ktime_get_real_ns();
 	/*

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The registry of live wheels
- */
+/* The registry of live wheels */
 #ifndef _HWT_CORE_REGISTRY_H
 #define _HWT_CORE_REGISTRY_H
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The stop of a wheel: its pending timeouts are handed back, all holds end, and its threads end
- */
+/* The stop of a wheel: its pending timeouts are handed back, all holds end, and its threads end */
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -17,7 +15,7 @@
 #include "core/trace.h"
 #include "core/wait.h"
 
-/* Count a timeout that is handed back, and whose state was @old. */
+/* Count a timeout that is handed back; its state was @old. */
 void hwt_stop_count(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old)
 	__must_hold(&shard->lock)
 {
@@ -27,7 +25,7 @@ void hwt_stop_count(struct hwt_shard *shard, const struct hwt_timeout *timeout, 
 	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
 }
 
-/* Take a timeout off the due list. Return true if it was armed, and so has been handed back. */
+/* Take a timeout off the due list. If it is armed, hand it back, and return true. */
 static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
@@ -47,7 +45,7 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 	do {
 		change = hwt_state_hand_back(old);
 		if (change.action == HWT_NOTHING)
-			return false;	/* It was cancelled: its hold ends when it is collected. */
+			return false;	/* cancelled: its hold ends when it is collected */
 	} while (!hwt_state_change(timeout, &old, change.state));
 
 	hwt_stop_count(shard, timeout, old);
@@ -73,7 +71,7 @@ static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 	long n = 0;
 
 	for (;;) {
-		/* Set no limit: once the shard is closed, the submissions come to an end. */
+		/* No limit is needed: once the shard is closed, submissions come to an end. */
 		hwt_collect(shard, UINT_MAX);
 		while (!list_empty(&shard->owed)) {
 			hwt_end_hold(shard, runner,
@@ -126,8 +124,8 @@ static void hwt_stop_begin(struct hwt_wheel *wheel)
 	}
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		/*
-		 * Once a schedule has failed because of @closed, no ->expire may begin. So the lock
-		 * orders this store after those to @stopping, which keep threads from firing.
+		 * Once a schedule fails because of @closed, no ->expire may begin. The lock orders
+		 * this store after those to @stopping, which keep all shards from firing.
 		 */
 		spin_lock_irq(&shard->lock);
 		WRITE_ONCE(shard->closed, true);
@@ -158,7 +156,7 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		spin_lock_irq(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX);
-		/* Only marks can be on shard->owed now: wake the tasks that wait for them. */
+		/* Only marks can be on shard->owed: wake the tasks that wait for them. */
 		while (!list_empty(&shard->owed))
 			hwt_end_hold(shard, &runner, list_first_entry(&shard->owed,
 								      struct hwt_timeout, link));
@@ -192,7 +190,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	for (shard = wheel->first_shard; shard; shard = shard->next)
 		hwt_lockdep_shard(shard);
 	mutex_lock(&wheel->stop_lock);
-	/* A stop sets @stopped under this mutex. If it is set, nothing is left to do. */
+	/* An earlier stop, which held this mutex, has left nothing to do. */
 	if (READ_ONCE(wheel->first_shard->stopped))
 		goto out;
 

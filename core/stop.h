@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The stop of a wheel
- */
+/* The stop of a wheel */
 #ifndef _HWT_CORE_STOP_H
 #define _HWT_CORE_STOP_H
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Waiting for a change of a shard, under its lock, and waking the tasks that wait
- */
+/* Waiting for a change of a shard, under its lock, and waking the tasks that wait */
 #include <linux/hrtimer.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -14,13 +12,13 @@
 void __hwt_wake(struct hwt_shard *shard, void *var)
 	__must_hold(&shard->lock)
 {
-	/* No barrier: waiters test their condition, and enter the queue, under this same lock. */
+	/* No barrier: tasks test their condition, and enter the queue, under this same lock. */
 	wake_up_var(var);
 }
 
 /*
- * Wait until hwt_wake() is called with @var, or until the time @until on CLOCK_MONOTONIC (NULL: no
- * limit). The shard's lock is dropped meanwhile, so the caller must test its condition again.
+ * Wait for a hwt_wake() with @var, until @until on CLOCK_MONOTONIC at most (NULL: no limit). The
+ * shard's lock is dropped meanwhile, so the caller must test its condition again.
  */
 void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktime_t *until)
 	__must_hold(&shard->lock)
@@ -31,8 +29,7 @@ void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktim
 	init_wait_var_entry(&wait, var, 0);
 	/*
 	 * Barrier wait.prepare, unpaired: the task is in the queue before it drops the shard's
-	 * lock, so it misses no wake-up. __set_current_state() would do: the condition changes, and
-	 * hwt_wake() is called, under this lock.
+	 * lock, under which hwt_wake() is called, so it misses no wake-up.
 	 */
 	prepare_to_wait(queue, &wait.wq_entry, state);
 	shard->waiters++;

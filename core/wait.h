@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Waiting for a change of a shard, under its lock, and waking the tasks that wait
- */
+/* Waiting for a change of a shard, under its lock, and waking the tasks that wait */
 #ifndef _HWT_CORE_WAIT_H
 #define _HWT_CORE_WAIT_H
 
@@ -11,8 +9,8 @@
 
 /**
  * struct hwt_mark - a mark behind the timeouts that a flush or a barrier waits for
- * @timeout: entry in the due list or in shard->owed, linked by its @link like any timeout. It has
- *           no callbacks, so a runner that takes it off the list calls nothing
+ * @timeout: node in the due list or shard->owed. It has no callbacks: a runner that takes it off
+ *           the list calls nothing
  * @reached: true once a runner has removed the mark from its list
  * @call:    number of the last call of a client's function that had begun when the mark was reached
  *
@@ -26,11 +24,9 @@ struct hwt_mark {
 
 void __hwt_wake(struct hwt_shard *shard, void *var);
 
-/**
- * hwt_wake() - wake the tasks that wait for a mark, a runner or the shard
- * @shard: the shard; its lock is held
- * @var:   the address by which the tasks wait: that of a mark's timeout, of a runner, or of the
- *         shard; tasks in hwt_wait() wait by the address of the @link of their timeout
+/*
+ * Wake the tasks that wait by the address @var: that of a timeout, of its @link, of a runner or of
+ * the shard. Called under the shard's lock.
  */
 static inline void hwt_wake(struct hwt_shard *shard, void *var)
 {
@@ -39,8 +35,8 @@ static inline void hwt_wake(struct hwt_shard *shard, void *var)
 }
 
 /*
- * Wake the tasks that wait for a timeout: hwt_sync() waits by the timeout's address, hwt_wait() by
- * the address of its @link. Only the addresses are used, because the timeout may have been freed.
+ * Wake the tasks that wait for a timeout, which may have been freed: hwt_sync() waits by its
+ * address, hwt_wait() by that of its @link.
  */
 static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout *timeout)
 {
@@ -50,7 +46,7 @@ static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout 
 	__hwt_wake(shard, &timeout->link);
 }
 
-/* The @ops of all marks (struct hwt_mark), but of no timeout: hwt_is_mark() tests for them. */
+/* The @ops of all marks, but of no timeout. */
 extern const struct hwt_timeout_ops hwt_mark_ops;
 
 static inline bool hwt_is_mark(const struct hwt_timeout *timeout)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Wheels: the objects that clients create and use. A wheel consists of shards (core/shard.h).
- */
+/* Wheels: the objects that clients create and use. A wheel consists of shards (core/shard.h). */
 #ifndef _HWT_CORE_WHEEL_H
 #define _HWT_CORE_WHEEL_H
 
@@ -19,12 +17,12 @@
 
 struct hwt_shard;
 
-/* Size of a buffer for the name of the function that created a wheel, with the final NUL. */
+/* Size of the name of the function that created a wheel, with the final NUL. */
 #define HWT_CREATOR_MAX		48
 
 /*
- * A wheel: the data that its shards have in common. The parameters needed to arm a timeout are in
- * each shard instead, so that arming does not access this structure, except @nr_pending.
+ * A wheel: the data that its shards have in common. Each shard has a copy of the parameters needed
+ * to arm a timeout, so calls that schedule access nothing here but @nr_pending.
  */
 struct hwt_wheel {
 	/* Constant once created. */
@@ -35,8 +33,7 @@ struct hwt_wheel {
 	bool			own_cpus;	/* the client has chosen the CPUs of the threads */
 	/*
 	 * Serializes stops. Taken before all other locks of the core. Each wheel's mutex has a
-	 * lockdep class of its own: a callback that a stop calls may stop another wheel, and
-	 * lockdep would report a recursion if both mutexes had one class.
+	 * lockdep class of its own, because a callback that a stop calls may stop another wheel.
 	 */
 	struct mutex		stop_lock;
 	struct lock_class_key	stop_key;
@@ -47,7 +44,7 @@ struct hwt_wheel {
 	 */
 	struct list_head	entry;		/* node in hwt_wheels; also read under RCU */
 	u64			number;		/* wheels are numbered in the order of creation */
-	struct dentry		*debugfs;	/* set before the call that creates it returns */
+	struct dentry		*debugfs;	/* set by hwt_debugfs_add() */
 	bool			is_shared;
 	unsigned int		users;		/* references; also read without the lock */
 	struct list_head	shares;		/* shared wheel: list of struct hwt_share */
@@ -57,14 +54,11 @@ struct hwt_wheel {
 	const struct module	*owner;		/* only compared: it may have been unloaded */
 	char			owner_name[MODULE_NAME_LEN];
 
-	/*
-	 * Number of pending timeouts in all shards, counted only if the wheel has a max_pending.
-	 * Changed in any context, without a lock.
-	 */
+	/* Number of pending timeouts, if the wheel has a max_pending. Changed without a lock. */
 	atomic64_t		nr_pending ____cacheline_aligned_in_smp;
 };
 
-/* Return the shard for timeouts that are initialised on this CPU; NULL if @wheel is NULL. */
+/* Return the shard for timeouts that this CPU initialises; NULL if @wheel is NULL. */
 static inline struct hwt_shard *hwt_shard_here(const struct hwt_wheel *wheel)
 {
 	if (!wheel)

@@ -44,7 +44,6 @@ MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (1 to 1073741
 /* The open contexts by their numbers. While a task holds the xa_lock, none of them is freed. */
 DEFINE_XARRAY_ALLOC1(hwt_contexts);
 
-/* Return the present time on the clock of a context. */
 u64 hwt_context_now(const struct hwt_context *ctx)
 {
 	switch (READ_ONCE(ctx->clock)) {
@@ -57,7 +56,7 @@ u64 hwt_context_now(const struct hwt_context *ctx)
 	}
 }
 
-/* Return the offset, ns, that the caller's time namespace adds to the clock of a context. */
+/* Return the ns that the time namespace of the caller adds to the clock of a context. */
 s64 hwt_context_offset(const struct hwt_context *ctx)
 {
 	return hwt_time_offset(READ_ONCE(ctx->clock));
@@ -146,7 +145,7 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 	return 0;
 }
 
-/* Cancel each timeout that existed before the call. Return their number. */
+/* Cancel all timeouts, except some that are created meanwhile. Return how many were cancelled. */
 u64 hwt_context_cancel_all(struct hwt_context *ctx)
 {
 	struct hwt_entry *entry;
@@ -183,7 +182,7 @@ static void hwt_context_free(struct hwt_context *ctx)
 	kfree(ctx);
 }
 
-/* Add a context to hwt_contexts: device/show.c then lists it, and sets of the clock reach it. */
+/* Add a context to hwt_contexts, so that debugfs lists it, and learns when its clock is set. */
 static int hwt_context_show(struct hwt_context *ctx)
 {
 	static u32 next;
@@ -222,18 +221,18 @@ struct hwt_context *hwt_context_create(void)
 	return ERR_PTR(ret);
 }
 
-/* Close a context. Nothing keeps the file open any more, so no system call uses the context. */
+/* Close a context. No reference to its file is left, so no system call uses the context. */
 void hwt_context_close(struct hwt_context *ctx)
 {
 	xa_erase(&hwt_contexts, ctx->number);
 	hwt_context_cancel_all(ctx);
-	/* On return, the wheel has released all timeouts, and so freed the last entries. */
+	/* On return, ->release of each timeout has been called, and has freed its entry. */
 	if (ctx->wheel)
 		hwt_wheel_destroy(ctx->wheel);
 	if (ctx->keyed)
 		rhashtable_destroy(&ctx->keys);
 	hwt_event_free_clock_set(ctx->clock_set);
-	/* The interrupt of the timer, which uses the rings, has to end first. */
+	/* The interrupt of the timer uses the rings: end it before they are freed. */
 	hrtimer_cancel(&ctx->pass.timer);
 	hwt_rings_free(ctx->created_rings);
 	hwt_context_free(ctx);
@@ -248,7 +247,7 @@ struct hwt_context *hwt_contexts_next(unsigned long number)
 	return xa_find(&hwt_contexts, &number, UINT_MAX, XA_PRESENT);
 }
 
-/* CLOCK_REALTIME was set: the contexts on this clock may wait for a time that is never reached. */
+/* CLOCK_REALTIME was set: correct the buckets and the timers of the contexts on this clock. */
 static void hwt_contexts_clock_set(struct work_struct *work)
 {
 	struct hwt_context *ctx;
@@ -271,7 +270,7 @@ static void hwt_contexts_clock_set(struct work_struct *work)
 
 static DECLARE_WORK(hwt_clock_set_work, hwt_contexts_clock_set);
 
-/* No work is queued inside of the timekeeper, whose lock the scheduler may need. */
+/* Queue the work here, not in the timekeeper: the wake-up of a worker may read the clock. */
 static void hwt_contexts_irq_work(struct irq_work *work)
 {
 	/* No barrier: queue_work() orders the change of the clock before the work. */
@@ -280,7 +279,7 @@ static void hwt_contexts_irq_work(struct irq_work *work)
 
 static struct irq_work hwt_contexts_clock_work = IRQ_WORK_INIT(hwt_contexts_irq_work);
 
-/* Called by the timekeeper at each update. @was_set: not 0 if the clock was set. */
+/* Called by the timekeeper at each update of the clock. @was_set: not 0 if the clock was set. */
 static int hwt_contexts_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
 	/*

@@ -23,8 +23,8 @@
 #include "device/uring.h"
 
 /*
- * Flags for allocations that a program can cause. The memory is charged to the memory cgroup of the
- * calling task. If this cgroup is at its limit, the allocation fails, and no task is killed.
+ * Flags for allocations that a program causes: charged to the caller's memory cgroup. At the limit
+ * of this cgroup, the allocation fails, and no task is killed.
  */
 #define HWT_GFP_USER		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
@@ -47,33 +47,28 @@ struct hwt_wheel;
  *               once, when @fixed becomes true. May be read without the lock.
  * @keys:        the hash table of the timeouts by their keys; used only if @keyed is true
  * @id_high:     the upper half of the latest id, incremented for each new id, so that timeouts in
- *               the same slot have different ids. 0 only before the first id. Not used with keys.
- * @generation:  the generation of the latest call that has armed a timeout; leaves out 0 when it
- *               wraps
- * @fixed:       true once the members that HWT_IOC_SETUP sets can no longer change, because a
- *               timeout or rings were created, or HWT_IOC_SETUP has succeeded. May be read without
- *               the lock.
- * @wheel:       with HWT_SETUP_THREAD, the wheel of the context's timeouts, which no other context
- *               uses; NULL if the context drives its timeouts itself, by @pass. Changes at most
- *               once, when @fixed becomes true. May be read without the lock.
+ *               the same slot have different ids; 0 before the first id. Not used with keys.
+ * @generation:  the generation of the latest call that has armed a timeout; skips 0 when it wraps
+ * @fixed:       true once HWT_IOC_SETUP fails, because it has succeeded before, or because a
+ *               timeout or rings were created. May be read without the lock.
+ * @wheel:       with HWT_SETUP_THREAD, the wheel of this context; NULL if the context drives its
+ *               timeouts itself, by @pass. Changes at most once, when @fixed becomes true. May be
+ *               read without the lock.
  * @pass:        the buckets and the timer of a context without a wheel
- * @setup_lock:  serializes HWT_IOC_SETUP. Taken before the lock.
- * @walk_lock:   serializes walks of @entries. A walk takes the lock again and again; because of
- *               @walk_lock, other tasks contend for the lock with at most one walk. Taken before
- *               the lock.
+ * @setup_lock:  serializes HWT_IOC_SETUP
+ * @walk_lock:   serializes walks of @entries, so that at most one walk contends for the lock
  * @clock:       the clock of the deadlines, as a clockid_t. May be read without the lock.
  * @tick_ns:     the length of a tick
- * @max_pending: maximum number of pending timeouts, or 0. With a wheel, the wheel enforces it.
- * @ready:       list of the entries that have an unread event, oldest event first. May be tested
- *               for emptiness without the lock.
+ * @max_pending: maximum number of pending timeouts; 0: no limit. With a wheel, the wheel checks it
+ * @ready:       the entries that have an unread event, oldest event first. list_empty() needs no
+ *               lock.
  * @created_rings: the rings that HWT_IOC_RINGS has created, or NULL. Changes at most once.
- * @rings:       NULL until the program maps the rings, @created_rings from then on. With mapped
- *               rings, events are moved to them, and read() fails. Changes at most once. May be
- *               read without the lock. hwt_rings_mmap() stores it with a release, so a task that
- *               reads it with an acquire sees initialised rings.
+ * @rings:       NULL until the program maps the rings, then @created_rings: events are moved to
+ *               them, and read() fails. Changes at most once. May be read without the lock; a task
+ *               that then uses the rings reads it with an acquire.
  * @commands:    the commands of io_uring that are timeouts of this context
- * @clock_set:   the entry for the event HWT_EVENT_CLOCK_SET, which is not in @entries; NULL if the
- *               program did not ask for this event. Changes at most once, with @fixed.
+ * @clock_set:   the entry of HWT_EVENT_CLOCK_SET, which is not in @entries; NULL if the program
+ *               did not ask for this event. Changes at most once, when @fixed becomes true.
  * @stats:       the counters that HWT_IOC_STATS returns
  * @wait:        queue of the tasks that wait in read(), poll() or HWT_IOC_ENTER
  */
@@ -104,10 +99,7 @@ struct hwt_context {
 	wait_queue_head_t	wait;
 };
 
-/*
- * Record the limit (HWT_LIMIT_) because of which a timeout is refused; HWT_IOC_STATS returns it.
- * Return -ENOSPC, for the caller to return. Called with entries.xa_lock held.
- */
+/* Record the limit that refuses a timeout, and return -ENOSPC. entries.xa_lock is held. */
 static inline int hwt_context_limited(struct hwt_context *ctx, u32 limit)
 {
 	ctx->stats.limit = limit;

@@ -32,9 +32,8 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 
 /*
  * Return the deadline for which an entry is armed or, if not armed, was armed last. While a wheel
- * calls the callback of a periodic timeout, the timeout is not armed: before hwt_entry_fire()
- * stores the deadline of this firing in entry->due_ns, return that deadline; afterwards, return the
- * next deadline. Called with entries.xa_lock held.
+ * runs the callback of a periodic timeout, return the deadline of this firing until
+ * hwt_entry_fire() has added its event, then the next one. Called with entries.xa_lock held.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
@@ -101,8 +100,8 @@ static struct hwt_entry *hwt_entry_lookup(struct hwt_context *ctx, u64 id)
 }
 
 /*
- * Find the entry of an id for an operation. If it is due, it fires first, so that the operation
- * sees what it would see if an interrupt had fired it on time.
+ * Find the entry of an id for an operation. If the entry is due, fire it first, so that the
+ * operation sees it as if it had fired on time. Return NULL if there is none, or none any more.
  */
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	__must_hold(&ctx->entries.xa_lock)
@@ -114,7 +113,7 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	return NULL;
 }
 
-/* Allocate at most as many entries as were handed out so far: at most half of all stay unused. */
+/* Allocate at most as many entries as were handed out, so that at most half stay unused. */
 static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
 {
 	u32 n = min3(prealloc->ahead, prealloc->taken, (u32)HWT_PREALLOC_MAX);
@@ -160,8 +159,8 @@ static int hwt_entry_refused(struct hwt_context *ctx)
 }
 
 /*
- * Allocate an entry, and count it against the limit of its user; a one-shot from @prealloc if that
- * is not NULL. Return an ERR_PTR() on failure.
+ * Allocate an entry, and count it against the limit of its user. @prealloc: memory for one-shots,
+ * or NULL. Return the entry or an ERR_PTR().
  */
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
 				  const struct hwt_op *op)
@@ -203,8 +202,8 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 }
 
 /*
- * Count an entry against the limit of its context, and give it a slot of the table. entries.xa_lock
- * may be dropped meanwhile to allocate memory. After an error, the caller frees the entry.
+ * Count an entry against the limit of its context, and give it a slot of the table. This may drop
+ * entries.xa_lock to allocate memory. After an error, the caller frees the entry.
  */
 static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
@@ -221,7 +220,7 @@ static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u
 	return ret;
 }
 
-/* Prepare the timeout of an entry whose context can no longer be set up. */
+/* Initialise the timeout of an entry. HWT_IOC_SETUP can no longer change ctx->wheel. */
 static void hwt_entry_prepare(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -233,7 +232,7 @@ static void hwt_entry_prepare(struct hwt_context *ctx, struct hwt_entry *entry)
 	}
 }
 
-/* Complete an insertion. With ctx->fixed set, HWT_IOC_SETUP can no longer change the context. */
+/* Complete an insertion. HWT_IOC_SETUP fails from now on, because ctx->fixed is set. */
 static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -243,8 +242,8 @@ static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put an entry into the table, and give it an id. entries.xa_lock may be dropped meanwhile. After
- * an error, the caller frees the entry.
+ * Put an entry into the table, and give it an id. This may drop entries.xa_lock. After an error,
+ * the caller frees the entry.
  */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -263,9 +262,9 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put @entry into the table and the hash of keys, unless another entry has the key. Return the
- * entry that has the key now, or an ERR_PTR(). If the result is not @entry, the caller frees it.
- * entries.xa_lock may be dropped meanwhile.
+ * Put @entry into the table and the hash of keys, unless another entry has the key. This may drop
+ * entries.xa_lock. Return the entry that has the key now, or an ERR_PTR(). Unless the result is
+ * @entry, the caller frees @entry.
  */
 struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -279,7 +278,7 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
 	ret = hwt_entry_reserve(ctx, entry, &slot);
 	if (ret)
 		return ERR_PTR(ret);
-	/* Look for the key again: another task may have inserted it while the lock was dropped. */
+	/* Look for the key again: another task may have added it while the lock was dropped. */
 	entry->slot = slot;
 	old = rhashtable_lookup_get_insert_fast(&ctx->keys, &entry->node, hwt_key_params);
 	if (!old) {
@@ -288,7 +287,7 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
 	}
 	__xa_erase(&ctx->entries, slot);
 	ctx->stats.timeouts--;
-	/* Return -ENOMEM also for -EBUSY and -E2BIG, which say that the hash cannot grow now. */
+	/* Return -ENOMEM also for -EBUSY and -E2BIG: the hash table cannot grow now. */
 	return IS_ERR(old) ? ERR_PTR(-ENOMEM) : old;
 }
 
@@ -304,8 +303,8 @@ static u64 hwt_entry_time(const struct hwt_entry *entry, const struct hwt_op *op
 }
 
 /*
- * Return 0 if an operation may arm or replace an entry of the table. Otherwise return an error or,
- * if a condition of the operation does not hold, the HWT_STATE_ bits.
+ * Return 0 if the conditions of an operation (HWT_ARM_) hold for an entry of the table. Otherwise
+ * clear op->generation, and return the HWT_STATE_ bits, which are not 0.
  */
 int hwt_entry_refuse(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -327,14 +326,9 @@ int hwt_entry_refuse(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, 
 	return hwt_entry_state(entry);
 }
 
-/**
- * hwt_entry_arm() - arm an entry, for the first time or again
- * @entry:     the entry
- * @op:        the operation, which has the time and the slack, and gets the generation
- * @period_ns: the period, if the entry is periodic
- * @offset:    the result of hwt_context_offset()
- *
- * Return: 0 or a negative error.
+/*
+ * Arm an entry, for the first time or again. @op has the time and the slack, and gets the
+ * generation. @offset: the result of hwt_context_offset(). Return 0 or a negative error.
  */
 int hwt_entry_arm(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -365,15 +359,11 @@ static void hwt_entry_disarm(struct hwt_entry *entry)
 		hwt_pass_disarm(entry);
 }
 
-/**
- * hwt_entry_modify() - arm an entry in the table for another time, and withdraw its event
- * @entry:     the entry
- * @op:        the operation, which has the time, the slack and, with HWT_ARM_USER_DATA, new data
- * @period_ns: the new period, if the entry is periodic
- * @offset:    the result of hwt_context_offset()
- *
- * Return: the previous HWT_STATE_ bits, or a negative error, after which nothing has changed. Nor
- * has it if a condition does not hold: then op->generation is 0.
+/*
+ * Arm an entry in the table for another time, and withdraw its event. @op has the time, the slack
+ * and, with HWT_ARM_USER_DATA, new data. @period_ns: the new period of a periodic entry. Return the
+ * previous HWT_STATE_ bits, or a negative error. Nothing has changed after an error, or if a
+ * condition does not hold: then op->generation is 0.
  */
 int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -401,7 +391,7 @@ int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, 
 	return was;
 }
 
-/* End an entry that was removed from the table: drop its event and its command, and free it. */
+/* End an entry that is not in the table any more: withdraw its event, end its command, free it. */
 static void hwt_entry_end(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -441,8 +431,8 @@ void hwt_entry_cancel(struct hwt_entry *entry)
 }
 
 /*
- * Replace @old by @entry, of the same key. Unless it returns 0, @old is unchanged, and the caller
- * frees @entry: then it returns an error, or what hwt_entry_refuse() returned.
+ * Replace @old by @entry, which has the same key. Return 0, an error, or the HWT_STATE_ bits of
+ * @old if a condition does not hold. If not 0, @old is unchanged, and the caller frees @entry.
  */
 int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt_op *op,
 		      s64 offset)
@@ -455,8 +445,8 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt
 		return ret;
 	hwt_entry_prepare(ctx, entry);
 	/*
-	 * If @old is pending, its cancel makes room for @entry within max_pending. So arming @entry
-	 * fails only if @old was not pending. In that case, the cancel has changed nothing.
+	 * Arming @entry can fail only because of max_pending. If @old is pending, its cancel makes
+	 * room for @entry; if @old is not pending, its cancel changes nothing.
 	 */
 	hwt_entry_disarm(old);
 	ctx->stats.pending += old->final;
@@ -465,9 +455,9 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt
 		ctx->stats.pending -= old->final;
 		return ret;
 	}
-	/* hwt_entry_end() takes this back: @entry counts as pending in place of @old. */
+	/* If @old is pending, @entry takes its place: hwt_entry_end() subtracts this again. */
 	ctx->stats.pending += !old->final;
-	/* The slot and the key exist already, so replacing @old needs no memory and cannot fail. */
+	/* These cannot fail: the slot and the key exist already, so no memory is needed. */
 	entry->slot = old->slot;
 	__xa_store(&ctx->entries, entry->slot, entry, 0);
 	rhashtable_replace_fast(&ctx->keys, &old->node, &entry->node, hwt_key_params);
@@ -480,8 +470,8 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt
 /* -- Firing ----------------------------------------------------------------- */
 
 /*
- * Fire an entry, which is not armed. Return true if an event was added. The entry of a command of
- * io_uring is freed unless a wheel holds it.
+ * Fire an entry, which is not armed any more. Return true if an event was added. If the timeout is
+ * a command of io_uring, this removes the entry from the table, and may free it.
  */
 bool hwt_entry_fire(struct hwt_entry *entry, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)

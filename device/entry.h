@@ -9,9 +9,9 @@
  *   the list of events    while the entry has an unread event
  *
  * All operations on an entry, firing included, run under the lock of the context's table
- * (entries.xa_lock), and in process context, so taking the lock disables neither interrupts nor
- * bottom halves. An entry is freed when it is removed from the table. With a wheel, it is freed
- * later if the wheel still holds the timeout (hwt.h defines a hold).
+ * (entries.xa_lock). They run in process context, so the lock disables neither interrupts nor
+ * bottom halves. An entry is freed when it is removed from the table or, if a wheel then still
+ * holds the timeout, at the end of the hold.
  */
 #ifndef _HWT_DEVICE_ENTRY_H
 #define _HWT_DEVICE_ENTRY_H
@@ -32,8 +32,8 @@ struct io_uring_cmd;
 /**
  * struct hwt_entry - a timeout of a program
  * @ctx:       the context of the timeout
- * @ready:     node in the context's list of events (@ctx->ready); empty if the entry has no event.
- *             If @uring is true, node in the list of commands (@ctx->commands) instead
+ * @ready:     node in the context's list of events (@ctx->ready) or, if @uring is true, of commands
+ *             (@ctx->commands); empty if the entry is not in that list
  * @id:        the id of the timeout; with keys, its key
  * @user_data: the program's data, in a context without keys
  * @node:      node in the hash table of keys (@ctx->keys), in a context with keys
@@ -44,26 +44,22 @@ struct io_uring_cmd;
  *             was detached from the entry
  * @generation: the number of the call that armed the timeout, from @ctx->generation; 0 for the
  *             entry of HWT_EVENT_CLOCK_SET
- * @slot:      the index in the table, in a context with keys. Without keys, the lower half of @id
- *             is the index.
+ * @slot:      with keys, the index in the table; without keys, the lower half of @id is the index
  * @mode:      the mode of the timeout (HWT_MODE_)
  * @kind:      the kind of the event (HWT_EVENT_)
- * @final:     true if the timeout will not fire any more, because it is a one-shot that has fired,
- *             or because it was cancelled. A modify sets @final to false again.
+ * @final:     true if the timeout was cancelled, or is a one-shot that has fired and was not
+ *             modified since: it will not fire any more
  * @holds:     with a wheel, the number of holds whose ->release has not been called: at most one
  *             that has ended and one that has begun since
  * @gone:      true if the entry was removed from the table while @holds was not 0
  * @uring:     true if the timeout completes a command of io_uring instead of having an event. Set
  *             when the timeout is first armed; constant afterwards.
- * @timeout:   the timeout of a one-shot. The memory allocated for the entry of a one-shot ends with
- *             this member.
- * @periodic:  the timeout of a periodic entry. It begins with a struct hwt_timeout, so @timeout may
- *             be used for it, too.
+ * @timeout:   the timeout. The memory of a one-shot's entry ends with this member.
+ * @periodic:  the timeout of a periodic entry, which begins with @timeout
  * @period_ns: the period
  * @next_ns:   without a wheel, the exact deadline, of which the tick in @timeout is rounded up
- * @overruns:  the overruns that the event reports: number of periods without an event of their own
- * @missed:    sum of the overruns in the events that were read since the timeout was created or
- *             last modified
+ * @overruns:  the overruns that the unread event reports
+ * @missed:    sum of the overruns in the events read since the timeout was created or modified
  *
  * All members are constant or protected by entries.xa_lock; with a wheel, @timeout and @periodic
  * belong to the wheel. On 64-bit machines the entry of a one-shot takes two cache lines, the second
@@ -106,13 +102,13 @@ struct hwt_entry {
  * struct hwt_prealloc - memory for entries of one-shots, allocated in bulk for several operations
  * @ahead:   maximum number of entries that the present operation and those after it will need; the
  *           caller sets it before each operation
- * @taken:   number of entries handed out, in all or since a bulk allocation failed. The next bulk
- *           allocation is no larger than this, so that at most half of all entries stay unused
+ * @taken:   number of entries handed out, in all or since a bulk allocation failed: the limit of
+ *           the next bulk allocation
  * @n:       number of entries in @entries
  * @entries: the memory of entries that were not handed out yet
  *
- * The function that runs the operations has this structure on its stack, initialises it to zero,
- * and calls hwt_prealloc_free() at the end.
+ * The caller initialises this structure to zero, and calls hwt_prealloc_free() after the last
+ * operation.
  */
 struct hwt_prealloc {
 	u32	ahead;
@@ -138,8 +134,8 @@ static inline u64 hwt_entry_user_data(const struct hwt_entry *entry)
 }
 
 /*
- * Set entry->final: the timeout will not fire any more, unless it is modified. If it counted as
- * pending, do not count it any more. Called with entries.xa_lock held.
+ * Set entry->final, and stop counting the timeout as pending if it was counted. Called with
+ * entries.xa_lock held.
  */
 static inline void hwt_entry_set_final(struct hwt_entry *entry)
 {
@@ -148,8 +144,8 @@ static inline void hwt_entry_set_final(struct hwt_entry *entry)
 }
 
 /*
- * Return the HWT_STATE_ bits. The result is not 0 for an entry in the table, because such an entry
- * is pending or has an event. Called with entries.xa_lock held.
+ * Return the HWT_STATE_ bits: not 0 for an entry in the table, which is pending or has an event.
+ * Called with entries.xa_lock held.
  */
 static inline u32 hwt_entry_state(const struct hwt_entry *entry)
 {

@@ -14,7 +14,7 @@
 #include "device/ring.h"
 #include "device/time.h"
 
-/* Queue an event for an entry that has no event. Both times are on the wheel's clock. */
+/* Queue an event for an entry that has no event. Both times are on the context's clock. */
 void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -56,7 +56,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 	};
 }
 
-/* Remove an event that was copied to the program and, if it was the timeout's last, the entry. */
+/* Remove an event that was copied to the program, and its entry if this event is its last. */
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -76,8 +76,8 @@ void hwt_event_wake(struct hwt_context *ctx)
 /* -- HWT_EVENT_CLOCK_SET ------------------------------------------------- */
 
 /*
- * The clock was set by @jump_ns. If the program asked for HWT_EVENT_CLOCK_SET, add this event or,
- * if the last one is still unread, update that one. The caller wakes readers.
+ * The clock was set by @jump_ns: if the program asked for HWT_EVENT_CLOCK_SET, add this event, or
+ * update the unread one. The caller wakes readers.
  */
 void hwt_event_clock_set(struct hwt_context *ctx, u64 now_ns, s64 jump_ns)
 	__must_hold(&ctx->entries.xa_lock)
@@ -87,7 +87,7 @@ void hwt_event_clock_set(struct hwt_context *ctx, u64 now_ns, s64 jump_ns)
 	if (!entry)
 		return;
 	if (hwt_entry_has_event(entry)) {
-		/* Set @due_ns to what the clock would show now without the reported changes. */
+		/* Set due_ns to what the clock would show now without the reported changes. */
 		entry->due_ns += now_ns - jump_ns - entry->fired_ns;
 		entry->fired_ns = now_ns;
 		entry->overruns++;
@@ -96,7 +96,7 @@ void hwt_event_clock_set(struct hwt_context *ctx, u64 now_ns, s64 jump_ns)
 	}
 }
 
-/* A wheel calls this after its clock was set. @arg is the context. */
+/* Called by a wheel after its clock was set. @arg is the context. */
 void hwt_event_wheel_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 {
 	struct hwt_context *ctx = arg;
@@ -122,15 +122,15 @@ void hwt_event_free_clock_set(struct hwt_entry *entry)
 
 static bool hwt_event_readable(struct hwt_context *ctx)
 {
-	/* What is due comes first: if another task has fired it, its event is in the list. */
+	/* Look at the list last: what another task has fired is not due any more, but is there. */
 	return hwt_pass_due(ctx) || !list_empty(&ctx->ready) || READ_ONCE(ctx->rings);
 }
 
 /*
- * Move the first event to the reader. Hold entries.xa_lock from the copy to the removal, so that no
- * other task withdraws the event in between. Disable page faults, because this lock is a spinlock.
- * Return 1 if an event was moved, 0 if there is no event or rings are mapped, or -EFAULT if the
- * copy has failed. After -EFAULT, the event is still in the list.
+ * Move the first event to the reader. The lock is held from the copy to the removal, so that no
+ * other task withdraws the event in between; as it is a spinlock, page faults are disabled. Return
+ * 1 if an event was moved, 0 if there is no event or rings are mapped, or -EFAULT: the event is
+ * still in the list.
  */
 static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offset)
 {
@@ -141,7 +141,7 @@ static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offs
 
 	xa_lock(&ctx->entries);
 	entry = list_first_entry_or_null(&ctx->ready, struct hwt_entry, ready);
-	/* With mapped rings, only HWT_IOC_ENTER takes events from the list. */
+	/* With mapped rings, events are only moved to the ring. */
 	if (!entry || ctx->rings)
 		goto out;
 	hwt_event_fill(entry, &event, offset);
@@ -160,12 +160,15 @@ out:
 	return ret;
 }
 
-/* Number of bytes that a reader gets between two checks for a signal: 64 events. */
+/*
+ * Number of bytes read between two checks for a signal: 64 events. Task work of io_uring also makes
+ * signal_pending() true, and must not end each call after one event.
+ */
 #define HWT_READ_STEP	(64 * sizeof(struct hwt_event))
 
 /*
- * A program that uses EPOLLET takes a short read for the end of the events. If events are left,
- * because a signal came or the buffer is bad, report them anew.
+ * End a read() early, after a signal or a fault. A program that uses EPOLLET takes a short read for
+ * the end of the events, so if events are left, report them anew.
  */
 static ssize_t hwt_event_read_ends(struct hwt_context *ctx, ssize_t total, int error)
 {
@@ -177,8 +180,8 @@ static ssize_t hwt_event_read_ends(struct hwt_context *ctx, ssize_t total, int e
 }
 
 /*
- * Move events to the reader until nothing is due, the buffer is full, or a signal comes. So after a
- * short read, the timer is armed for the next event, and a program that uses EPOLLET is told of it.
+ * Move events to the reader until none is left, the buffer is full, or a signal comes. After a
+ * short read the timer is armed, so a program that uses EPOLLET is told of the next event.
  */
 static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 {
@@ -188,7 +191,7 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 	int ret;
 
 	while (iov_iter_count(to) >= sizeof(struct hwt_event)) {
-		/* After a pass that stops early, the timer wakes the tasks that wait at once. */
+		/* If a pass stops early without an event, the timer wakes this task at once. */
 		if (list_empty(&ctx->ready) && hwt_pass_due(ctx) && hwt_pass_run(ctx, false) &&
 		    list_empty(&ctx->ready))
 			break;
@@ -210,10 +213,6 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 			return hwt_event_read_ends(ctx, total, -EFAULT);
 		}
 		cond_resched();
-		/*
-		 * Look for a signal only after every 64 events: task work of io_uring also makes
-		 * signal_pending() true, and must not end each call after one event.
-		 */
 		if (total && !(total % HWT_READ_STEP) && signal_pending(current))
 			return hwt_event_read_ends(ctx, total, 0);
 	}
@@ -243,7 +242,7 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	}
 }
 
-/* Maximum number of steps that poll() moves events to the ring */
+/* Maximum number of steps in which poll() moves events to the ring */
 #define HWT_POLL_STEPS	64
 
 /* Fire what is due, and move events to the ring: a program that polls needs no other call. */
@@ -267,7 +266,7 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	 * queue: the lock of the queue ensures this (tests/verify/litmus/poll-wake).
 	 */
 	poll_wait(file, &ctx->wait, wait);
-	/* A thread of the kernel that polls for a program only reports that something is due. */
+	/* A kernel thread that polls for a program runs no pass, and only reports what is due. */
 	if (current->flags & PF_KTHREAD)
 		due = hwt_pass_due(ctx);
 	else

@@ -68,7 +68,7 @@ static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 o
 	if (IS_ERR(entry))
 		return PTR_ERR(entry);
 	xa_lock(&ctx->entries);
-	/* Fail if HWT_IOC_SETUP has introduced keys since hwt_op_schedule() has checked @op. */
+	/* Fail if HWT_IOC_SETUP has set ctx->keyed after hwt_op_schedule() has read it. */
 	ret = ctx->keyed ? -EINVAL : hwt_entry_insert(ctx, entry);
 	if (ret)
 		hwt_entry_free(entry);
@@ -80,9 +80,9 @@ static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 o
 }
 
 /*
- * Move the timeout that has the key op->id and the mode op->mode. Return false if there is none,
- * and HWT_ARM_PENDING does not forbid to create one. A move allocates nothing, so it also works at
- * the limit of a memory cgroup.
+ * Schedule the timeout of the key op->id if that needs no memory, so that it works at the limit of
+ * a memory cgroup: if the timeout only moves, or if a condition does not hold. Otherwise return
+ * false: a new timeout is needed.
  */
 static bool hwt_op_move(struct hwt_context *ctx, struct hwt_op *op, s64 offset, int *ret)
 {
@@ -99,7 +99,6 @@ static bool hwt_op_move(struct hwt_context *ctx, struct hwt_op *op, s64 offset, 
 		*ret = entry ? hwt_entry_state(entry) : 0;
 		op->generation = 0;
 	} else if (entry) {
-		/* An operation that changes nothing needs no memory. */
 		*ret = hwt_entry_refuse(entry, op, op->period_ns, offset);
 		found = *ret;
 	}
@@ -135,8 +134,8 @@ static int hwt_op_schedule_over(struct hwt_entry *old, struct hwt_entry *entry,
 }
 
 /*
- * Put @entry into the table and arm it; if its key is taken, move or replace the timeout that has
- * the key or, with @cmd, fail. Free @entry unless it is armed in the table.
+ * Put @entry into the table and arm it. If another timeout has its key, move or replace that
+ * timeout or, with @cmd, fail. Free @entry unless it is armed in the table.
  */
 static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
 				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
@@ -171,16 +170,12 @@ static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 o
 	return ret;
 }
 
-/**
- * hwt_op_schedule() - create and arm a timeout, or move the one of a key
- * @ctx:      the context
- * @op:       the operation, which gets the generation and, without keys, the new id
- * @offset:   the result of hwt_context_offset()
- * @prealloc: memory for entries that was allocated in advance, or NULL
- * @cmd:      a command of io_uring that the timeout completes instead of having events, or NULL
- *
- * Return: 0 if a new timeout was created, which then owns @cmd; the previous HWT_STATE_ bits of the
- * timeout if a timeout was moved; or a negative error.
+/*
+ * Create and arm a timeout, or move the one of a key. @op gets the generation and, without keys,
+ * the new id. @offset: the result of hwt_context_offset(). @prealloc: memory for entries, or NULL.
+ * @cmd: a command of io_uring that the timeout completes instead of having events, or NULL. Return
+ * 0 for a new timeout, which then owns @cmd; the previous HWT_STATE_ bits of a timeout that was
+ * moved; or a negative error.
  */
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
@@ -208,8 +203,8 @@ static int hwt_op_modify_entry(struct hwt_entry *entry, struct hwt_op *op, s64 o
 }
 
 /*
- * Arm the timeout op->id for another time. Unless @remaining_ns is NULL, store there how long it
- * was still pending. Return its previous HWT_STATE_ bits, or an error.
+ * Arm the timeout op->id for another time. Return its previous HWT_STATE_ bits, or an error.
+ * @remaining_ns: gets the time that was left until the previous deadline; or NULL
  */
 int hwt_op_modify(struct hwt_context *ctx, struct hwt_op *op, s64 offset, u64 *remaining_ns)
 {
@@ -291,8 +286,6 @@ static void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		op->result = -EINVAL;
 	}
 }
-
-/* -- Structures of another size -------------------------------------------- */
 
 /* Return true if a program's version of struct hwt_op may have this size. */
 bool hwt_op_size_valid(u32 size)

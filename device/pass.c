@@ -24,10 +24,10 @@
 #include "device/time.h"
 #include "device/uring.h"
 
-/* Maximum number of timeouts that are moved, and of those that fire, in one hold of the lock */
+/* Maximum number of timeouts moved, and of timeouts fired, before the lock is dropped */
 #define HWT_PASS_STEP		16
 
-/* Maximum number of steps of one call: a task that was sent a descriptor does no more for it. */
+/* Maximum number of steps in one call: it limits what a sent descriptor costs its receiver. */
 #define HWT_PASS_STEPS		64
 
 /* -- Ticks --------------------------------------------------------------- */
@@ -54,13 +54,13 @@ static u64 hwt_pass_sum(u64 a, u64 b)
 
 /* -- The timer ------------------------------------------------------------- */
 
-/* Wake the tasks that wait for the context: what is due is for them to find. */
+/* The interrupt of the timer: wake the tasks that wait for the context, which then run a pass. */
 static enum hrtimer_restart hwt_pass_interrupt(struct hrtimer *timer)
 {
 	struct hwt_context *ctx = container_of(timer, struct hwt_context, pass.timer);
 
 	hwt_rings_due(ctx, true);
-	/* With EPOLLIN as the key, io_uring would complete a poll without asking for an event. */
+	/* Not with EPOLLIN as the key: io_uring would complete a poll though no event is there. */
 	wake_up_interruptible(&ctx->wait);
 	hwt_uring_carry(ctx);
 	return HRTIMER_NORESTART;
@@ -73,8 +73,8 @@ void hwt_pass_alarm(struct hwt_context *ctx, u64 ns)
 }
 
 /*
- * Set the time of the next pass, and arm the timer for it. A timer that is left from before would
- * wake the tasks in vain, and a program that uses EPOLLET would be told of its events again.
+ * Set the time of the next pass, and arm the timer for it, or cancel the timer if there is none: it
+ * would wake tasks in vain, and report old events again to a program that uses EPOLLET.
  */
 static void hwt_pass_start(struct hwt_context *ctx, u64 ns)
 	__must_hold(&ctx->entries.xa_lock)
@@ -92,8 +92,8 @@ static void hwt_pass_start(struct hwt_context *ctx, u64 ns)
 }
 
 /*
- * Read the clock. If it is CLOCK_REALTIME and was set, put the timeouts into the right buckets, and
- * let the timer wake all tasks that wait, because they wait for the wrong time.
+ * Return the time. If the clock is CLOCK_REALTIME and was set, put the timeouts into the right
+ * buckets, and let the timer wake all tasks that wait, because they wait for the wrong time.
  */
 static u64 hwt_pass_now(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -119,15 +119,15 @@ static u64 hwt_pass_now(struct hwt_context *ctx)
 	return now;
 }
 
-/* Called after CLOCK_REALTIME was set, for a context on this clock. */
+/* Called after CLOCK_REALTIME was set, for each context on this clock. */
 void hwt_pass_clock_set(struct hwt_context *ctx)
 {
 	xa_lock(&ctx->entries);
 	if (!ctx->wheel) {
 		hwt_pass_now(ctx);
 		/*
-		 * If two sets cancel out, hwt_pass_now() finds no change, and starts no timer. If
-		 * the timer has expired between the two sets, too early, start it again.
+		 * If the clock was set forward and back, hwt_pass_now() finds no change. If the
+		 * timer has expired in between, and so too early, start it again.
 		 */
 		if (!hrtimer_is_queued(&ctx->pass.timer) && hwt_pass_next(ctx) != HWT_NEVER)
 			hwt_pass_alarm(ctx, hwt_pass_next(ctx));
@@ -161,7 +161,7 @@ u64 hwt_pass_slack_tick(const struct hwt_context *ctx, u64 ns, u64 slack_ns)
 	return last > tick ? hwt_tick_relax(tick, last - tick) : tick;
 }
 
-/* If no pass was needed for long, move the cursor on, so that new timeouts go to lower levels. */
+/* If no pass was needed for long, advance the cursor, so that new timeouts go to lower levels. */
 static void hwt_pass_skip(struct hwt_context *ctx, u64 now_ns)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -172,16 +172,10 @@ static void hwt_pass_skip(struct hwt_context *ctx, u64 now_ns)
 		hwt_buckets_skip(buckets, now);
 }
 
-/**
- * hwt_pass_arm() - arm a timeout, or move it
- * @entry:    the entry
- * @time_ns:  the deadline on the context's clock, or the delay
- * @absolute: true if @time_ns is a deadline
- * @slack_ns: how much later the timeout may fire
- *
- * A timeout that moves to a later tick stays in its bucket: the pass of the old tick moves it.
- *
- * Return: 0 or -ENOSPC.
+/*
+ * Arm a timeout, or move it. @time_ns: a delay or, if @absolute is true, a deadline on the clock of
+ * the context. A timeout that moves to a later tick stays in its bucket: the pass of the old tick
+ * moves it. Return 0 or -ENOSPC.
  */
 int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -190,7 +184,7 @@ int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_
 	bool linked = hwt_linked(&entry->timeout);
 	u64 now = hwt_pass_now(ctx), tick;
 
-	/* The count of pending timeouts has a new entry already, and no entry that has fired. */
+	/* stats.pending counts a new entry already, but not a one-shot that has fired (->final). */
 	if (ctx->max_pending && !linked &&
 	    ctx->stats.pending + entry->final > ctx->max_pending)
 		return hwt_context_limited(ctx, HWT_LIMIT_PENDING);
@@ -219,8 +213,8 @@ void hwt_pass_disarm(struct hwt_entry *entry)
 }
 
 /*
- * Arm a periodic timeout, which is firing, for its next period whose tick has not begun. Return the
- * number of periods since *@due_ns, and set *@due_ns to the tick of the last of them.
+ * Arm a periodic timeout, which is firing, for its first deadline whose tick has not begun. Set
+ * *@due_ns to the tick of the deadline before, and return the number of periods by which it moves.
  */
 u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -241,8 +235,8 @@ u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns)
 }
 
 /*
- * If a timeout is due, fire it before the caller's operation. Return true if this has freed the
- * entry, because its timeout was a command of io_uring.
+ * Fire a timeout before an operation on it, if it is due. Return true if this has freed the entry,
+ * because its timeout was a command of io_uring.
  */
 bool hwt_pass_settle(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -282,9 +276,9 @@ static bool hwt_pass_step(struct hwt_context *ctx)
 }
 
 /*
- * End a pass that has stopped early: arm the timer so that the tasks that wait go on, unless a task
- * does so before. If they have no event to read, or if commands of io_uring may be due, they go on
- * at once, else at the next tick.
+ * End a pass that has stopped early: arm the timer, so that the tasks that wait go on with it. They
+ * do so at once if they have no event to read, or if commands of io_uring may be due; otherwise a
+ * tick later, unless a task has gone on before.
  */
 static void hwt_pass_pause(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -302,7 +296,7 @@ static void hwt_pass_pause(struct hwt_context *ctx)
 
 /*
  * End a complete pass: arm the timer for the next tick with work. Return true if the caller has to
- * wake the tasks that wait: the interrupt that would have done so is not coming any more.
+ * wake the tasks that wait, because the pass came before the interrupt that would have woken them.
  */
 static bool hwt_pass_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -319,10 +313,9 @@ static bool hwt_pass_end(struct hwt_context *ctx)
 /*
  * Return true if a pass has work to do.
  *
- * A task that waits first enters the wait queue, then calls this function. Either it sees here the
- * time that hwt_pass_start() has stored, or the interrupt comes later and finds the task in the
- * queue: the lock of the queue orders the two (tests/verify/litmus/pass-wake). Only then the task
- * looks for events: another task may have fired what was due.
+ * A task that waits first enters the wait queue, then calls this function, then looks for events.
+ * Either it sees here the time that hwt_pass_start() has stored, or the interrupt comes later and
+ * finds the task in the queue: the queue's lock orders the two (tests/verify/litmus/pass-wake).
  */
 bool hwt_pass_due(struct hwt_context *ctx)
 {
@@ -336,16 +329,10 @@ bool hwt_pass_due(struct hwt_context *ctx)
 	return next != HWT_NEVER && hwt_context_now(ctx) >= next;
 }
 
-/**
- * hwt_pass_run() - fire what is due
- * @ctx: the context
- * @all: true to fire all that is due, for a query; false to move events to the ring, and to stop
- *       as soon as an event waits to be read, or to be moved to a full ring
- *
- * Process context, for a context without a wheel. A call is bounded, and reads the clock anew in
- * each step.
- *
- * Return: true if work is left.
+/*
+ * Fire what is due, but a limited number of timeouts. Called in process context, for a context
+ * without a wheel. Return true if work is left. @all: false to move events to the ring, and to stop
+ * as soon as an event waits to be read, or to be moved to a full ring
  */
 bool hwt_pass_run(struct hwt_context *ctx, bool all)
 {
@@ -365,7 +352,7 @@ bool hwt_pass_run(struct hwt_context *ctx, bool all)
 		xa_unlock(&ctx->entries);
 		cond_resched();
 	} while (!end);
-	/* Without EPOLLIN as the key, too: another task may have read the events. */
+	/* Not with EPOLLIN as the key: another task may have read the events. */
 	if (wake)
 		wake_up_interruptible(&ctx->wait);
 	return more;
@@ -379,14 +366,14 @@ u64 hwt_pass_next(const struct hwt_context *ctx)
 
 /* -- Creation -------------------------------------------------------------- */
 
-/* Allocate the memory of the buckets, for hwt_pass_init(); NULL if there is none. */
+/* Allocate the memory of the buckets, for hwt_pass_init(). Return NULL if there is none. */
 void *hwt_pass_alloc(const struct hwt_wheel_params *params)
 {
 	return kvmalloc(hwt_buckets_size(ilog2(params->ticks_per_wheel), params->levels),
 			HWT_GFP_USER);
 }
 
-/* Initialise what drives a context, which has no timeout yet. @memory: NULL if it has a wheel */
+/* Initialise ctx->pass. The context has no timeout yet. @memory: NULL if it has a wheel */
 void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *params, void *memory)
 {
 	struct hwt_pass *pass = &ctx->pass;

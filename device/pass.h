@@ -2,11 +2,10 @@
 /*
  * Timeouts without a kernel thread: a context has buckets of its own, and its callers drive them
  *
- * The buckets are under the context's lock, and a high-resolution timer is armed for the next tick
- * with work. Its interrupt only wakes the tasks that wait for the context. A task that is in
- * read(), poll(), HWT_IOC_ENTER or a query runs a pass: it advances the buckets, and turns what is
- * due into events. A pass goes in short steps, with the lock dropped in between. It has no owner:
- * any other caller goes on where one has stopped.
+ * The context's lock protects the buckets, and a high-resolution timer is armed for the next tick
+ * with work. Its interrupt only wakes the tasks that wait for the context. A task in read(),
+ * poll(), HWT_IOC_ENTER or a query runs a pass: it advances the buckets, and turns what is due into
+ * events. A pass drops the lock after each short step. Any task can go on where another stopped.
  */
 #ifndef _HWT_DEVICE_PASS_H
 #define _HWT_DEVICE_PASS_H
@@ -23,17 +22,16 @@ struct hwt_entry;
 
 /**
  * struct hwt_pass - what drives the timeouts of a context without a wheel
- * @buckets: the timeouts that are armed, among them those that are due, but have not fired yet
+ * @buckets: the armed timeouts, including those that are due and have not fired yet
  * @memory:  the memory of @buckets, charged to the task that has opened or set up the context
- * @timer:   wakes the tasks that wait. Armed for @next_ns, unless that is U64_MAX; after a pass
- *           that has stopped early, for the time of the stop or a tick later. Once it has expired,
- *           the end of the next pass arms it again
- * @next_ns: no pass has work before this time; 0 if a pass has stopped early, U64_MAX if no timeout
- *           is to fire. Written under entries.xa_lock, read without it
+ * @timer:   wakes the tasks that wait: at @next_ns or, after a pass that has stopped early, at once
+ *           or a tick later. Once it has expired, the end of the next pass arms it again
+ * @next_ns: no pass has work before this time; 0 if a pass has stopped early; HWT_NEVER if no
+ *           timeout is to fire. Written under entries.xa_lock, read without it
  * @fired:   true if events were added since the end of the last complete pass
  * @offset:  the offset of CLOCK_REALTIME to CLOCK_MONOTONIC when hwt_pass_now() last read it, ns
  *
- * Protected by entries.xa_lock, except @next_ns. The interrupt of @timer reads no member.
+ * entries.xa_lock protects all but @next_ns. The interrupt of @timer reads no member.
  */
 struct hwt_pass {
 	struct hwt_buckets	buckets;

@@ -4,8 +4,8 @@
  *
  * The program may write anything to this memory at any time. So the kernel reads each index of the
  * program once, uses only its distance from the kernel's own index, and copies an operation before
- * looking at it. Of what the kernel has written, it reads back only @due, which may cost a program
- * that changes it a pass in vain.
+ * looking at it. Of what the kernel has written, it reads back only the member due: a program that
+ * changes it causes a pass in vain.
  */
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -63,12 +63,12 @@ struct hwt_rings_ctx {
 /* Maximum number of events moved in one step under entries.xa_lock: as many as a pass fires */
 #define HWT_RINGS_FILL_STEP	16
 
-/* Number of operations, or of calls of hwt_rings_fill(), between two checks for a signal. */
+/* Number of operations, or of calls of hwt_rings_fill(), between two checks for a signal */
 #define HWT_RINGS_SIGNAL_STEP	16
 
 /*
- * Return true if a signal is to end a loop. Look only after every HWT_RINGS_SIGNAL_STEP steps: task
- * work of io_uring also makes signal_pending() true, and each call has to make some progress.
+ * Return true if a signal is to end a loop. Do not look at each step: task work of io_uring also
+ * makes signal_pending() true, and each call has to make some progress.
  */
 static bool hwt_rings_interrupted(u32 steps)
 {
@@ -106,15 +106,14 @@ void hwt_rings_tell(struct hwt_context *ctx)
 }
 
 /*
- * Tell the program whether something is due: then HWT_IOC_ENTER or poll() has work to do. Called
- * with entries.xa_lock held, or by the interrupt of the timer.
+ * Tell the program whether HWT_IOC_ENTER or poll() has something to fire. Called with
+ * entries.xa_lock held, or by the interrupt of the timer.
  */
 void hwt_rings_due(struct hwt_context *ctx, bool due)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): the interrupt, which has
-	 * no lock, sees initialised rings. READ_ONCE() would do: the address dependency orders all
-	 * accesses to the rings. The acquire marks the pair.
+	 * no lock, sees initialised rings. READ_ONCE() would do: all accesses depend on this load.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 
@@ -123,7 +122,7 @@ void hwt_rings_due(struct hwt_context *ctx, bool due)
 		WRITE_ONCE(rings->mem->due, due);
 }
 
-/* Tell the program when something will be due, on the context's clock; HWT_NEVER: nothing will. */
+/* Tell the program when something will be due. @ns: on the context's clock, or HWT_NEVER */
 void hwt_rings_next(struct hwt_context *ctx, u64 ns)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -176,16 +175,15 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	smp_rmb();
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. READ_ONCE() would do: the address dependency orders all
-	 * accesses to the rings. The acquire marks the pair.
+	 * pointer sees initialised rings. READ_ONCE() would do: all accesses depend on the pointer.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
 }
 
 /*
- * Return true if a pass has work, or if the program is told so: an interrupt may do that just after
- * the pass that has done the work, and the end of a pass corrects it.
+ * Return true if a pass has work, or if the member due tells the program so: an interrupt may set
+ * it just after the pass that has done the work, and only the end of a pass clears it.
  */
 bool hwt_rings_pass_due(struct hwt_context *ctx)
 {
@@ -202,9 +200,9 @@ static bool hwt_rings_can_fill(struct hwt_context *ctx)
 }
 
 /*
- * Run a pass if it has work, and move waiting events to the ring: until none is left, the ring is
- * full, @max steps are done, or a signal comes. Do not wait, because the condition of a
- * wait_event_*() calls this function. Return the number of unread events.
+ * Fire what is due and move events to the ring, until none is left, the ring is full, @max steps
+ * are done, or a signal comes. Never sleep for an event, because the condition of a wait_event_*()
+ * calls this. Return the number of unread events in the ring.
  */
 u32 hwt_rings_refill(struct hwt_context *ctx, u32 max)
 {
@@ -224,8 +222,8 @@ u32 hwt_rings_refill(struct hwt_context *ctx, u32 max)
 /* -- Operations ---------------------------------------------------------- */
 
 /*
- * Run up to @max operations of the ring. Stop if a signal comes: at the limit of a memory cgroup,
- * an operation may take milliseconds. Return how many were run, or -EINVAL for an impossible tail.
+ * Run up to @max operations of the ring, until a signal comes: at the limit of a memory cgroup, an
+ * operation may take milliseconds. Return how many were run, or -EINVAL for an impossible tail.
  */
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
@@ -317,9 +315,9 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 }
 
 /*
- * Return true if an interrupted wait may begin again. It may not after operations, because the call
- * has to return their number, nor with a relative timeout, which would begin anew. (A restart block
- * could keep the time, but points to a function, and hwt may be unloaded before the restart.)
+ * Return true if an interrupted call may be restarted. If it has carried out operations, it has to
+ * return their number. A relative timeout would begin anew: a restart block could keep the time,
+ * but has a pointer to a function, and hwt may be unloaded before the restart.
  */
 static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 {
@@ -335,8 +333,7 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. READ_ONCE() would do: the address dependency orders all
-	 * accesses to the rings. The acquire marks the pair.
+	 * pointer sees initialised rings. READ_ONCE() would do: all accesses depend on the pointer.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	int ret;
@@ -429,8 +426,8 @@ static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rin
 }
 
 /*
- * Carry out HWT_IOC_RINGS. The rings become active when they are mapped, so a program that cannot
- * map them works without rings. Before the mapping, a further call for the same sizes returns them.
+ * Carry out HWT_IOC_RINGS. The rings become active only when they are mapped, so a program that
+ * cannot map them works without. Until then, a further call with the same sizes returns them.
  */
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 {
@@ -466,7 +463,7 @@ int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 	return ret;
 }
 
-/* Map the rings as a whole. A mapping has a reference to the file, and so keeps the context. */
+/* Map the rings as a whole. The mapping refers to the file, and so keeps the context. */
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -490,7 +487,7 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	smp_store_release(&ctx->rings, rings);
 	hwt_rings_tell(ctx);
 	hwt_rings_next(ctx, hwt_pass_next(ctx));
-	/* The memory has 0. To store 0 here could overwrite what the interrupt has just stored. */
+	/* Never store 0, which the memory has already: the interrupt may just have stored 1. */
 	if (hwt_pass_due(ctx))
 		hwt_rings_due(ctx, true);
 	xa_unlock(&ctx->entries);

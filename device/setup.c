@@ -57,8 +57,8 @@ static void hwt_setup_store(struct hwt_context *ctx, const struct hwt_setup *set
 }
 
 /*
- * Apply @setup. Return false if the context has had timeouts or rings, or was set up before. On
- * success, @setup has the former wheel and memory, for the caller to free.
+ * Apply @setup. Return false if the context has had timeouts or rings, or was set up before. After
+ * true, @setup has the previous wheel and memory, which the caller frees.
  */
 static bool hwt_setup_apply(struct hwt_context *ctx, struct hwt_setup *setup)
 {
@@ -68,8 +68,8 @@ static bool hwt_setup_apply(struct hwt_context *ctx, struct hwt_setup *setup)
 
 	xa_lock(&ctx->entries);
 	/*
-	 * Look at stats.timeouts, too: an insertion that has dropped this lock to allocate memory
-	 * has counted its timeout there, but has not set ctx->fixed yet.
+	 * Look at stats.timeouts, too: an insertion counts its timeout there, then may drop this
+	 * lock to allocate memory, and sets ctx->fixed afterwards.
 	 */
 	set = !ctx->fixed && !ctx->stats.timeouts;
 	if (set) {
@@ -86,7 +86,7 @@ static bool hwt_setup_apply(struct hwt_context *ctx, struct hwt_setup *setup)
 	return set;
 }
 
-/* Choose the clock by the flags of @args. Return its clockid_t, or -EINVAL. */
+/* Set params->clock by the flags of @args. Return the clock as a clockid_t, or -EINVAL. */
 static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
 	bool boottime = args->flags & HWT_SETUP_BOOTTIME;
@@ -108,7 +108,7 @@ static int hwt_setup_create(struct hwt_setup *setup, bool thread)
 
 	if (thread) {
 		wheel = hwt_wheel_create(&params);
-		/* No further thread is allowed. Programs would take EAGAIN for "would block". */
+		/* -EAGAIN: no further thread is allowed. EAGAIN means "would block" to programs. */
 		if (IS_ERR(wheel))
 			return wheel == ERR_PTR(-EAGAIN) ? -ENOMEM : PTR_ERR(wheel);
 		setup->wheel = wheel;
@@ -125,7 +125,7 @@ static int hwt_setup_create(struct hwt_setup *setup, bool thread)
 	return setup->memory ? 0 : -ENOMEM;
 }
 
-/* Free what a context did not get, or what it had before. */
+/* Free what the context did not get or, after hwt_setup_apply(), what it had before. */
 static void hwt_setup_free(struct hwt_setup *setup)
 {
 	if (setup->wheel)
@@ -134,12 +134,11 @@ static void hwt_setup_free(struct hwt_setup *setup)
 	hwt_event_free_clock_set(setup->clock_set);
 }
 
-/* Create the entry of HWT_EVENT_CLOCK_SET. */
 static int hwt_setup_clock_set(struct hwt_context *ctx, struct hwt_setup *setup)
 {
 	/*
-	 * The entry of HWT_EVENT_CLOCK_SET is periodic, because only a periodic entry has overruns:
-	 * they count how often the clock was set again before the event was read.
+	 * The entry of HWT_EVENT_CLOCK_SET is periodic, so that it has overruns: they count how
+	 * often the clock was set again before the event was read.
 	 */
 	static const struct hwt_op op = { .mode = HWT_MODE_FIXED_DELAY };
 	struct hwt_entry *entry = hwt_entry_alloc(ctx, NULL, &op);
@@ -152,7 +151,6 @@ static int hwt_setup_clock_set(struct hwt_context *ctx, struct hwt_setup *setup)
 	return 0;
 }
 
-/* Prepare @setup, apply it, and free what is left of it. */
 static int hwt_setup_context(struct hwt_context *ctx, struct hwt_setup *setup, u32 flags)
 	__must_hold(&ctx->setup_lock)
 {
@@ -211,7 +209,7 @@ int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
 	return ret;
 }
 
-/* Set up a context that is being opened as it is without HWT_IOC_SETUP. */
+/* Give a context that is being opened what it has without HWT_IOC_SETUP. */
 int hwt_setup_default(struct hwt_context *ctx)
 {
 	struct hwt_setup setup = {

@@ -2,9 +2,9 @@
 /*
  * Structures of which the program may know an older or a newer version than the kernel
  *
- * The rules are those of copy_struct_from_user(), which is for a program's memory; the functions
- * here are for memory that the kernel can access directly. Members that an older program does not
- * know count as zero. Members that a newer program knows and the kernel does not know must be zero.
+ * The rules are those of copy_struct_from_user(), for memory that the kernel can access directly:
+ * members that an older program does not know count as zero; members that the kernel does not know
+ * must be zero.
  */
 #ifndef _HWT_DEVICE_SIZED_H
 #define _HWT_DEVICE_SIZED_H
@@ -13,14 +13,9 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-/**
- * hwt_sized_load() - copy a program's structure to the kernel's
- * @to:        the kernel's structure
- * @size:      the size of the kernel's structure
- * @from:      the program's structure; the members that the kernel knows are read once
- * @from_size: the size of the program's structure
- *
- * Return: 0, or -E2BIG if a member that the kernel does not know is not zero.
+/*
+ * Copy a program's structure @from to the kernel's structure @to. Members that the kernel knows are
+ * read once. Return 0, or -E2BIG if a member that the kernel does not know is not zero.
  */
 static inline int hwt_sized_load(void *to, size_t size, const void *from, size_t from_size)
 {
@@ -33,13 +28,7 @@ static inline int hwt_sized_load(void *to, size_t size, const void *from, size_t
 	return 0;
 }
 
-/**
- * hwt_sized_store() - copy a kernel's structure to a program's
- * @to:      the program's structure; members that the kernel does not know become zero
- * @to_size: the size of the program's structure
- * @from:    the kernel's structure
- * @size:    the size of the kernel's structure
- */
+/* Copy a kernel's structure to a program's: members that the kernel does not know become zero. */
 static inline void hwt_sized_store(void *to, size_t to_size, const void *from, size_t size)
 {
 	if (to_size > size) {

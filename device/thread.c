@@ -2,8 +2,8 @@
 /*
  * /dev/hwt: timeouts on a wheel of their own
  *
- * The code here is a client of hwt.h, as any other kernel module. So programs with such a context
- * use, and test, the engine that kernel code uses.
+ * The code here is a client of hwt.h, as any other kernel module: programs with such a context use,
+ * and test, the engine that kernel code uses.
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
@@ -17,8 +17,8 @@
 #include "device/thread.h"
 
 /*
- * Choose the CPU, the priority and the way of waiting of the wheel's thread. A thread of the kernel
- * is no part of the program's cgroup, so it needs CAP_SYS_NICE.
+ * Choose the CPU and the priority of the wheel's thread, and how it waits. The program needs
+ * CAP_SYS_NICE, because the thread is not in the program's cgroups.
  */
 int hwt_thread_params(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
@@ -51,8 +51,8 @@ static void hwt_thread_expire(struct hwt_timeout *timeout)
 
 	xa_lock(&ctx->entries);
 	/*
-	 * Fire only if the timeout was not cancelled (that sets entry->final) or modified (then it
-	 * is armed again) before this task took the lock.
+	 * Fire only if, before this task took the lock, the timeout was neither cancelled, which
+	 * sets entry->final, nor modified, which arms it again.
 	 */
 	if (!entry->final && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry, hwt_context_now(ctx));
@@ -61,7 +61,7 @@ static void hwt_thread_expire(struct hwt_timeout *timeout)
 		hwt_event_wake(ctx);
 }
 
-/* A hold has ended. Free the entry if it was removed from the table meanwhile. */
+/* A hold has ended: free the entry if it is not in the table any more, and has no other hold. */
 static void hwt_thread_release(struct hwt_timeout *timeout)
 {
 	struct hwt_entry *entry = container_of(timeout, struct hwt_entry, timeout);

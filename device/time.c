@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: conversion of times between a wheel's clock and a program's time namespace
+ * /dev/hwt: conversion of times between a context's clock and a program's time namespace
  */
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -11,7 +11,7 @@
 #include "hwt.h"
 #include "device/time.h"
 
-/* Return the offset, ns, that the caller's time namespace adds to @clock (a clockid_t). */
+/* Return the ns that the time namespace of the caller adds to @clock, a clockid_t. */
 s64 hwt_time_offset(int clock)
 {
 	struct timespec64 offset = {};
@@ -28,9 +28,9 @@ s64 hwt_time_offset(int clock)
 }
 
 /*
- * Convert a deadline from the caller's time namespace to the wheel's clock. @rate: the period of a
- * timeout with a fixed rate, otherwise 0. If the result is negative, return 0 or, for a fixed rate,
- * add periods until the result is at least 0. Return HWT_NEVER if it does not fit into an s64.
+ * Convert a deadline from the program's time namespace to the context's clock. @rate: the period of
+ * a timeout with a fixed rate, otherwise 0. If the result is negative, return 0 or, with a fixed
+ * rate, the first deadline that is not negative. Return HWT_NEVER if it does not fit into an s64.
  */
 u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 {
@@ -47,7 +47,7 @@ u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 	return rate - 1 - missed;
 }
 
-/* Convert a time on the wheel's clock to the caller's time namespace. */
+/* Convert a time on the context's clock to the program's time namespace. */
 u64 hwt_time_to_user(u64 ns, s64 offset)
 {
 	s64 user;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Conversion of times between a wheel's clock and a program's time namespace
+ * Conversion of times between a context's clock and a program's time namespace
  */
 #ifndef _HWT_DEVICE_TIME_H
 #define _HWT_DEVICE_TIME_H

@@ -3,11 +3,11 @@
  * /dev/hwt: timeouts that are commands of io_uring
  *
  * A timeout that is a command has no event: its expiry completes the command. Only a context with
- * keys has such timeouts; the key is in sqe->addr. A command that is not completed keeps the file
- * open, so the context outlives the command.
+ * keys has such timeouts; the key is in sqe->addr. A command keeps the file open until it is
+ * completed, so the context outlives the command.
  *
- * A context without a wheel needs a task that runs a pass when a command is due. One of the
- * commands, the carrier, brings the pass to the task that has submitted this command.
+ * In a context without a wheel, a task has to run a pass when a command is due: the task that has
+ * submitted the carrier, which is one of the commands.
  */
 #include "hwt_compat.h"
 #include "device/context.h"
@@ -29,8 +29,8 @@
 
 /**
  * struct hwt_uring_pdu - the data of a command
- * @entry: the entry to which the command is attached, or NULL. Once the command is marked as
- *         cancelable, changes under entries.xa_lock and the lock of the context's commands
+ * @entry: the entry to which the command is attached, or NULL. Changes under entries.xa_lock and
+ *         the lock of the context's commands once the command is marked as cancelable
  * @res:   the result of the command, for hwt_uring_complete() or hwt_uring_carried()
  * @carrying: true while the command's task work is queued to run a pass; protected by the lock of
  *         the context's commands
@@ -58,9 +58,9 @@ static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
  *   hwt_uring_carried()	in place of the detaching call, if @carrying was true
  *
  * Commands are attached and detached under entries.xa_lock. The issuing call and a cancellation by
- * io_uring complete a command themselves, because issue_flags tell them which of io_uring's locks
- * are held. A firing and a cancel do not know that, so they leave the completion to the task that
- * has submitted the command (or to a worker of io_uring), and do not wait for it.
+ * io_uring complete a command at once, because issue_flags tell them which of io_uring's locks are
+ * held. A firing and a cancel do not know that, so they queue the completion to the task that has
+ * submitted the command (or to a worker of io_uring).
  */
 
 void hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
@@ -100,7 +100,7 @@ static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	if (commands->carrier == cmd)
 		commands->carrier = first ? first->cmd : NULL;
 	spin_unlock_irq(&commands->lock);
-	/* The task of the former carrier may not run for long: ask that of the new one, too. */
+	/* The task of the old carrier may not run soon: let that of the new one run a pass, too. */
 	if (carrying && first)
 		hwt_pass_alarm(entry->ctx, hwt_context_now(entry->ctx));
 	return carrying ? NULL : cmd;
@@ -128,8 +128,8 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 }
 
 /*
- * Cancel a command for io_uring. If the command is not attached yet, do nothing: io_uring repeats
- * the request. If it is detached already, the call that has detached it completes it.
+ * Cancel a command for io_uring. Do nothing if the command is not attached yet, because io_uring
+ * repeats the request, or not any more, because the call that has detached it completes it.
  */
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
@@ -174,8 +174,8 @@ static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags
 HWT_DEFINE_URING_WORK(hwt_uring_carry_work, hwt_uring_carried)
 
 /*
- * Called by the interrupt of the context's timer: let the task that submitted the carrier, the
- * first armed command, run a pass for all commands.
+ * Called by the interrupt of the context's timer: let the task that has submitted the carrier run a
+ * pass for all commands.
  */
 void hwt_uring_carry(struct hwt_context *ctx)
 {
@@ -199,15 +199,15 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 {
 	hwt_uring_pdu(cmd)->entry = NULL;
 	hwt_uring_pdu(cmd)->carrying = false;
-	/* Once armed, the timeout may complete the command at any time: mark the command before. */
+	/* Mark the command before: once armed, the timeout may complete the command at any time. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	return hwt_op_schedule(ctx, op, hwt_context_offset(ctx), NULL, cmd);
 }
 
 /*
- * Carry out a command of io_uring, or io_uring's request to cancel a command (IO_URING_F_CANCEL).
- * In such a request, the submission entry is not valid. In a command, the program may change the
- * submission entry at any time, so read each member once.
+ * Carry out a command of io_uring, or io_uring's request to cancel a command (IO_URING_F_CANCEL),
+ * in which the submission entry is not valid. The program may change the submission entry of a
+ * command at any time, so read each member once.
  *
  * Return -EIOCBQUEUED if hwt_uring_done() completes the command, now or later; a negative error if
  * io_uring is to complete it; 0 for a request to cancel.
@@ -242,7 +242,7 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		ret = hwt_uring_arm(ctx, cmd, &op, issue_flags);
 		if (ret)
 			break;
-		/* The last interrupt may have come before there was a carrier: run its pass. */
+		/* Run the pass of an interrupt that has come before there was a carrier. */
 		if (hwt_pass_due(ctx))
 			hwt_pass_run(ctx, true);
 		return -EIOCBQUEUED;

@@ -19,9 +19,9 @@ struct io_uring_cmd;
 /**
  * struct hwt_commands - the timeouts of a context that are commands of io_uring
  * @list:    the entries with a command; protected by entries.xa_lock
- * @lock:    protects @carrier, and the member @carrying of all commands. Taken by the interrupt of
- *           the context's timer, and so with interrupts disabled; taken after entries.xa_lock
- * @carrier: the command whose task runs a pass when a timeout is due: the first of @list; NULL if
+ * @lock:    protects @carrier, and the member carrying of all commands. Taken with interrupts
+ *           disabled, because the interrupt of the context's timer takes it, too
+ * @carrier: the first command of @list, whose task runs a pass when a timeout is due; NULL if
  *           @list is empty. Changes under @lock and entries.xa_lock.
  */
 struct hwt_commands {

@@ -2,8 +2,8 @@
 /*
  * /dev/hwt: users, and the limit of the timeouts of a user
  *
- * The user of a context is the real user id of the process that opens it; hwt_user_key_get() has
- * the rules for user namespaces.
+ * The user of a context is the real user id of the task that opens it, except in a user namespace:
+ * see hwt_user_key_get().
  */
 #include <linux/atomic.h>
 #include <linux/cred.h>
@@ -28,8 +28,7 @@ MODULE_PARM_DESC(max_user_timeouts, "Most timeouts of one user's open /dev/hwt t
 /**
  * struct hwt_user_key - the identity of a user
  * @uid: the user id; INVALID_UID if @ns is not NULL
- * @ns:  a user namespace that root has created, and whose ids together count as one user; the key
- *       has a reference to it. NULL if @uid alone identifies the user.
+ * @ns:  a user namespace that counts as one user, to which the key has a reference; or NULL
  */
 struct hwt_user_key {
 	kuid_t			uid;
@@ -57,9 +56,9 @@ static DEFINE_SPINLOCK(hwt_users_lock);
 
 /*
  * Get the key of the user whose limits apply to the caller. In a user namespace that an ordinary
- * user has created, the caller counts as that user. In a namespace that root has created (for a
- * container), all callers together count as one user, so that the container does not get the limits
- * once for each id. Of nested namespaces, the outermost one decides.
+ * user has created, the caller counts as that user. A namespace that root has created (for a
+ * container) counts as one user, so that it does not get the limits once for each of its ids. Of
+ * nested namespaces, the outermost one decides.
  */
 static void hwt_user_key_get(struct hwt_user_key *key)
 {
@@ -161,7 +160,7 @@ void hwt_user_drop_timeout(struct hwt_user *user)
 		atomic_dec(&user->timeouts);
 }
 
-/* Compute the default of max_user_timeouts from max_timeouts, whose range was checked before. */
+/* Set the default of max_user_timeouts, unless it was given. max_timeouts was checked before. */
 void __init hwt_users_init(void)
 {
 	if (hwt_max_user_timeouts == UINT_MAX)

@@ -38,7 +38,7 @@ static int file_take(struct libhwt *context, struct hwt_event *events, unsigned 
 	return got / sizeof(*events);
 }
 
-/* Wait until the descriptor is readable. Return as poll(), but a negative errno for an error. */
+/* Wait until the descriptor is readable. Return 1, 0 if it is not in time, or a negative errno. */
 static int file_wait(struct libhwt *context, uint64_t end_ns)
 {
 	struct pollfd pollfd = { .fd = context->fd, .events = POLLIN };

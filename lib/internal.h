@@ -17,7 +17,7 @@
  * struct libhwt - a context
  * @fd:    its descriptor, O_NONBLOCK
  * @clock: its clock
- * @keyed: its ids are keys
+ * @keyed: true if its ids are keys
  * @queue: its queue, or NULL. In a child after fork() the queue is all zeroes.
  *
  * Constant once other threads may see it.
@@ -33,9 +33,8 @@ struct libhwt {
 int hwtlib_call(const struct libhwt *context, unsigned long request, void *args);
 
 /*
- * Copy a structure that begins with its size, as copy_struct_from_user() does: the caller's may be
- * larger. @from NULL: all zeroes. The structures have not grown since the first version, so a
- * smaller one is -EINVAL.
+ * Copy a structure that begins with its size, by the rules of copy_struct_from_user(). @from NULL:
+ * all zeroes. The structures have not grown yet, so a smaller one is -EINVAL.
  */
 int hwtlib_copy_options(void *to, size_t size, const void *from);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * libhwt - many coarse timeouts, by /dev/hwt; libhwt_timers.h has those in the process
+ * libhwt - many coarse timeouts, by /dev/hwt; libhwt_timers.h has timers in the process
  *
  * A context (struct libhwt) is any number of timeouts on one file descriptor:
  *
@@ -21,14 +21,14 @@
  * Names
  *	All functions and types here begin with libhwt_, all macros with LIBHWT_. Structures
  *	and constants of the device itself are used as hwt_uapi.h has them (struct hwt_...,
- *	HWT_...), and are described there and in hwt(4). Functions that begin with hwt_ only are
- *	those of the kernel (hwt.h, section 9 of the manual): none of them is here.
+ *	HWT_...), and are described there and in hwt(4). Functions whose names begin with hwt_ are
+ *	for kernel code only (hwt.h, section 9 of the manual).
  *
  * Returned values
- *	Functions that return int return 0 or more, or a negative errno; the value of errno
- *	itself is undefined. After an error nothing has changed, unless stated otherwise. Besides
- *	the errors listed with a function, there are those that hwt_uapi.h and hwt(4) list with the
- *	ioctl of that name. A bad pointer may cause SIGSEGV instead of -EFAULT.
+ *	Functions that return int return 0 or more, or a negative errno; errno itself is undefined.
+ *	After an error nothing has changed, unless stated otherwise. Functions also return the
+ *	errors that hwt_uapi.h and hwt(4) list with the ioctl of that name. A bad pointer may cause
+ *	SIGSEGV instead of -EFAULT.
  *
  * Structures with a size
  *	Such structures may grow in later versions. The caller sets the size to sizeof, and the
@@ -91,8 +91,8 @@ struct libhwt;
  * @levels:          number of levels
  * @cpu:             the CPU of the thread, with HWT_SETUP_CPU
  *
- * All but the first two are as in struct hwt_setup_args. If they are 0, the context has no thread,
- * is on CLOCK_MONOTONIC, and has ids.
+ * All members but the first two mean the same as in struct hwt_setup_args. If they are 0, the
+ * context has no thread, is on CLOCK_MONOTONIC, and has ids instead of keys.
  */
 struct libhwt_options {
 	size_t		size;
@@ -108,8 +108,8 @@ struct libhwt_options {
 
 /**
  * libhwt_open() - create a context
- * @context: where to store it
- * @options: its set-up; NULL: as all 0
+ * @context: where to store the new context
+ * @options: its set-up; NULL: all 0
  *
  * The descriptor is closed by exec, and is non-blocking, which makes no difference to
  * libhwt_next().
@@ -126,13 +126,13 @@ int libhwt_open(struct libhwt **context, const struct libhwt_options *options);
 
 /**
  * libhwt_adopt() - create a context from an open descriptor
- * @context: where to store it
+ * @context: where to store the new context
  * @fd:      a descriptor of /dev/hwt, inherited or received for example, open for reading and
  *           writing. It belongs to the context from now on, and is closed by exec. It becomes
  *           non-blocking, and so do its duplicates.
  *
- * Return: 0 or -EBADF (also if it is not open for both), -ENOTTY (it is not a descriptor of
- * /dev/hwt), -ENOMEM. After an error @fd still belongs to the caller.
+ * Return: 0, -EBADF (also if @fd is not open for reading and writing), -ENOTTY (@fd is not a
+ * descriptor of /dev/hwt), or -ENOMEM. After an error @fd still belongs to the caller.
  */
 int libhwt_adopt(struct libhwt **context, int fd);
 
@@ -140,8 +140,8 @@ int libhwt_adopt(struct libhwt **context, int fd);
  * libhwt_close() - free a context
  * @context: the context, or NULL
  *
- * Frees the queue, too. No other thread may be using the two. All timeouts are cancelled once
- * no process has the descriptor any more.
+ * Frees the queue, too. No other thread may be using either. All timeouts are cancelled once no
+ * process has the descriptor any more.
  */
 void libhwt_close(struct libhwt *context);
 
@@ -310,8 +310,8 @@ int libhwt_cancel(struct libhwt *context, uint64_t id);
  * libhwt_cancel_all() - end all timeouts of the context (HWT_CANCEL_ALL)
  * @context: the context
  *
- * As libhwt_cancel() of each timeout that existed before the call. The context can be used further.
- * Events in the ring of a queue stay.
+ * Does what libhwt_cancel() does for each timeout that existed before the call. The context can be
+ * used further. Events in the ring of a queue stay.
  *
  * Return: the number of timeouts ended, or a negative errno.
  */
@@ -368,8 +368,8 @@ int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t 
  * events and overruns of periodic timeouts are not restored. In a context with keys the keys are
  * the saved ids, and existing timeouts of these keys are moved.
  *
- * Return: 0 or as libhwt_after(). After an error, the timeouts that it has created are cancelled;
- * those that it has moved stay where they are.
+ * Return: 0 or an error of libhwt_after(). After an error, the timeouts that the call has created
+ * are cancelled; those that it has moved stay where they are.
  */
 int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries, size_t count,
 		   uint64_t *ids);
@@ -384,9 +384,9 @@ int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries,
  * @timeout_ns: how long to wait for the first event; 0: do not wait, HWT_NEVER: for as long as
  *              it takes
  *
- * If the context has a queue, events are taken from its ring. If the ring has too few, a system
- * call brings events that wait in the kernel, and carries out the operations that were added; if
- * there are still none, another one waits.
+ * If the context has a queue, events are taken from its ring. If it has fewer than @max, and more
+ * wait in the kernel, a system call moves them to the ring. If there is no event at all, the
+ * operations that were added are carried out, and a system call waits.
  *
  * Return: the number of events stored; 0 if none came in time; or
  *	-EINTR		a signal handler has run before an event came. A stop (SIGSTOP), a tracer or
@@ -438,9 +438,9 @@ struct libhwt_queue_options {
 
 /**
  * libhwt_queue_new() - create the queue of a context
- * @queue:   where to store it
+ * @queue:   where to store the new queue
  * @context: the context, which no other thread may be using meanwhile
- * @options: its sizes; NULL: as all 0
+ * @options: the sizes of the queue; NULL: all 0
  *
  * After an error the context is as before, and a call with the same sizes may succeed.
  *
@@ -463,8 +463,11 @@ int libhwt_queue_new(struct libhwt_queue **queue, struct libhwt *context,
  * Delays count from the time at which the operation is carried out. To push back many timeouts,
  * with one system call for as many as the queue has room for:
  *
- *	for (i = 0; i < count; i++)     ops[i] = (struct hwt_op) { .opcode = HWT_OP_MODIFY, .id =
- *	ids[i], .time_ns = delay }; for (i = 0; i < count; i += n) {
+ *	for (i = 0; i < count; i++)
+ *		ops[i] = (struct hwt_op) {
+ *			.opcode = HWT_OP_MODIFY, .id = ids[i], .time_ns = delay,
+ *		};
+ *	for (i = 0; i < count; i += n) {
  *		n = libhwt_queue_add(queue, ops + i, count - i);
  *		libhwt_queue_submit(queue);
  *		libhwt_queue_results(queue, ops + i, n);

@@ -2,9 +2,8 @@
 /*
  * Timers in a process, for event loops: any number of them, on the buckets of hwt's wheels
  *
- * There are two things: a timer (struct libhwt_timer), which is a member of an object of the
- * program, and a set of timers (struct libhwt_timers), one for each event loop. They need no
- * kernel module, no thread and no permission:
+ * A timer (struct libhwt_timer) is a member of an object of the program. Each event loop has a set
+ * of timers (struct libhwt_timers). Both need no kernel module, no thread and no permission:
  *
  *	struct libhwt_timers *timers = libhwt_timers_new(NULL);
  *
@@ -20,11 +19,12 @@
  *	A set with the option LIBHWT_DEVICE has a timeout of /dev/hwt for each of its timers, in a
  *	context with keys that libhwt_timers_context() returns. So hwtctl shows the timers, the
  *	kernel charges them to the user, and another thread or process that has the descriptor may
- *	list, move (libhwt_modify()) and cancel them: the key of a timer is its address. The others
- *	must not schedule timeouts in that context, nor read its events. A set, disarm and push
- *	back cost the same as in the process; an earlier deadline, a stop of a pending timer, and a
- *	timer whose time comes cost a system call. What the device refuses is in the process.
- *	libhwt_timers_run_at() with another time than that of the clock makes no sense there.
+ *	list, move (libhwt_modify()) and cancel them: the key of a timer is its address. Other
+ *	threads and processes must not schedule timeouts in that context, nor read its events. To
+ *	disarm a timer or push it back costs the same as in the process; to arm it, to move it to
+ *	an earlier time, to stop it while it is pending, and its expiry cost a system call. A timer
+ *	that the device refuses is kept in the process. Pass only the time of the clock to
+ *	libhwt_timers_run_at() for such a set.
  *
  * Times
  *	Nanoseconds on the clock of the set. A delay counts from the set's time, which is read once
@@ -45,16 +45,15 @@
  * Memory
  *	No function but libhwt_timers_new() allocates memory, and none but that one and
  *	libhwt_timers_fd() can fail. A set takes less than 32 KB. From libhwt_timer_set() until the
- *	callback, or until libhwt_timer_stop(), the set refers to the timer: its memory must stay.
- *	After libhwt_timer_disarm(), too: the set lets go of a disarmed timer when the deadline that
- *	it had comes.
+ *	callback, or until libhwt_timer_stop(), the set refers to the timer, so its memory must
+ *	stay. The set also refers to a disarmed timer, until the deadline that the timer had.
  *
  * Threads, processes, signals
  *	One thread at a time uses a set and its timers. If the library is compiled with
- *	LIBHWT_DEBUG, a call of another thread than that of libhwt_timers_new() aborts, until
- *	libhwt_timers_adopt() is called there. After fork(), the child has a copy of the set, which
- *	it may use, except the descriptor of libhwt_timers_fd(), which it shares with the parent; a
- *	set on the device it may only free, which leaves the parent's alone. No function may be
+ *	LIBHWT_DEBUG, the program aborts if a thread uses a set that another thread has created,
+ *	unless it has called libhwt_timers_adopt(). After fork(), the child may use its copy of a
+ *	set, but not the descriptor of libhwt_timers_fd(), which it shares with the parent. A set on
+ *	the device the child may only free, which does not affect the parent. No function may be
  *	called from a signal handler.
  */
 #ifndef LIBHWT_TIMERS_H
@@ -88,7 +87,7 @@ struct libhwt_link {
  * @link:     node in a list of the set
  * @deadline: the time at which the timer is due; LIBHWT_NEVER: disarmed. If LIBHWT_WATCHED is set
  *            in @order, the address of the word that has the time
- * @order:    number of the call that has set the timer, shifted, with the flags below
+ * @order:    number of the call that has set the timer, times LIBHWT_ORDER, with the flags below
  * @fn:       the callback
  */
 struct libhwt_timer {
@@ -110,7 +109,7 @@ struct libhwt_timer {
  * @period_ns: the period
  * @overruns:  number of periods that had passed without a callback when it was last called
  *
- * The last two are for libhwt_timer_every() to write, and for the callback to read.
+ * The callback may read @period_ns and @overruns, and must not write them.
  */
 struct libhwt_periodic {
 	struct libhwt_timer	timer;
@@ -121,7 +120,7 @@ struct libhwt_periodic {
 /**
  * struct libhwt_timers - a set of timers; the members are private
  * @now:   the set's time; LIBHWT_STALE: the clock is to be read
- * @order: @order of struct libhwt_timer of the next call that sets a timer
+ * @order: the number, times LIBHWT_ORDER, of the next call that sets a timer
  */
 struct libhwt_timers {
 	uint64_t	now;
@@ -157,10 +156,9 @@ struct libhwt_timers_options {
  * libhwt_timers_new() - create a set of timers
  * @options: NULL: on CLOCK_MONOTONIC, with ticks of LIBHWT_TICK, in the process
  *
- * Return: the set, for libhwt_timers_free(). NULL: there is no memory (errno is ENOMEM), or
- * @options has a flag or a granularity that is not allowed, or is too small (EINVAL), or, with
- * LIBHWT_DEVICE, libhwt_open() has failed (its error), or the program has hwt_timers.c instead of
- * libhwt (ENOTSUP).
+ * Return: the set, for libhwt_timers_free(); or NULL, with errno: ENOMEM: there is no memory.
+ * EINVAL: @options has another size, or a value that is not allowed. With LIBHWT_DEVICE, ENOTSUP:
+ * the program has hwt_timers.c instead of libhwt; or an error of libhwt_open().
  */
 struct libhwt_timers *libhwt_timers_new(const struct libhwt_timers_options *options);
 
@@ -168,8 +166,8 @@ struct libhwt_timers *libhwt_timers_new(const struct libhwt_timers_options *opti
  * libhwt_timers_free() - free a set
  * @timers: the set, or NULL. No callback of it is executing.
  *
- * Stops all its timers. Their memory is not accessed afterwards. The device has its timeouts until
- * no process has the descriptor any more.
+ * Stops all its timers. Their memory is not accessed afterwards. The device keeps its timeouts
+ * until no process has the descriptor any more.
  */
 void libhwt_timers_free(struct libhwt_timers *timers);
 
@@ -197,7 +195,7 @@ unsigned int libhwt_timers_run(struct libhwt_timers *timers);
 unsigned int libhwt_timers_run_at(struct libhwt_timers *timers, uint64_t now_ns);
 
 /**
- * libhwt_timers_wait_ms() - how long the loop may sleep
+ * libhwt_timers_wait_ms() - return how long the loop may sleep
  * @timers: the set
  *
  * Call this where the loop is about to sleep: the next call that needs the time reads the clock.
@@ -208,7 +206,7 @@ unsigned int libhwt_timers_run_at(struct libhwt_timers *timers, uint64_t now_ns)
 int libhwt_timers_wait_ms(struct libhwt_timers *timers);
 
 /**
- * libhwt_timers_wait_ns() - how long the loop may sleep, by the set's time
+ * libhwt_timers_wait_ns() - return how long the loop may sleep, by the set's time
  * @timers: the set
  *
  * Return: the same as libhwt_timers_wait_ms(), in ns; LIBHWT_NEVER: there is no timer.
@@ -219,13 +217,13 @@ uint64_t libhwt_timers_wait_ns(struct libhwt_timers *timers);
  * libhwt_timers_fd() - get a descriptor that is readable when a timer is due
  * @timers: the set
  *
- * For loops whose sleep cannot be limited by libhwt_timers_wait_ms(), and for sets inside others'
- * loops. It is a timerfd that the set re-arms, at the cost of a system call for each earlier
- * deadline. Do not read it: libhwt_timers_run() clears it. Do not close it. A program that uses it
- * calls libhwt_timers_run() at the begin of each turn, so that the set's time is that of the turn.
+ * For a loop whose sleep libhwt_timers_wait_ms() cannot limit, such as the loop of a library. The
+ * descriptor is a timerfd that the set re-arms: each earlier deadline costs a system call. Do not
+ * read it, because libhwt_timers_run() clears it, and do not close it. The program calls
+ * libhwt_timers_run() at the beginning of each turn, so that the set's time is that of the turn.
  *
- * On the device, it is an epoll instance. A loop that uses libhwt_timers_wait_ms() instead is some
- * ms later there, because it does not see the events of the device come.
+ * On the device, the descriptor is an epoll instance. With libhwt_timers_wait_ms() instead, a loop
+ * calls back some ms later, because the events of the device do not wake it.
  *
  * Return: the descriptor, each time the same; or a negative errno of timerfd_create() or epoll.
  */
@@ -251,7 +249,7 @@ struct libhwt *libhwt_timers_context(const struct libhwt_timers *timers);
 int libhwt_timers_error(struct libhwt_timers *timers);
 
 /**
- * libhwt_timers_now() - the set's time
+ * libhwt_timers_now() - return the set's time
  * @timers: the set
  *
  * Return: the time of the turn, ns on the set's clock.
@@ -259,7 +257,7 @@ int libhwt_timers_error(struct libhwt_timers *timers);
 uint64_t libhwt_timers_now(struct libhwt_timers *timers);
 
 /**
- * libhwt_timers_update() - read the clock, after a long computation
+ * libhwt_timers_update() - read the clock, for example after a long computation
  * @timers: the set
  *
  * Return: the time, which is the set's time from now on.
@@ -267,7 +265,7 @@ uint64_t libhwt_timers_now(struct libhwt_timers *timers);
 uint64_t libhwt_timers_update(struct libhwt_timers *timers);
 
 /**
- * libhwt_timers_next() - the next deadline
+ * libhwt_timers_next() - return the next deadline
  * @timers: the set
  *
  * Return: a time, ns on the set's clock, before which no timer fires; LIBHWT_NEVER: there is none.
@@ -355,8 +353,8 @@ static inline void libhwt_timer_init(struct libhwt_timer *timer,
  * @deadline_ns: the deadline, ns on the set's clock. If it has passed, the timer fires in the next
  *               run.
  *
- * Two stores if the timer is in the set, and the deadline is not earlier than one that it had since
- * it was linked: the set looks at the new one when the old one comes.
+ * Only stores the deadline if the timer is in the set's buckets for no later time: the set looks at
+ * the new deadline when that time comes.
  */
 static inline void libhwt_timer_set_at(struct libhwt_timers *timers, struct libhwt_timer *timer,
 				       uint64_t deadline_ns)
@@ -420,7 +418,7 @@ void libhwt_timer_every(struct libhwt_timers *timers, struct libhwt_periodic *pe
 			uint64_t first_ns, uint64_t period_ns);
 
 /**
- * libhwt_timer_watch() - arm a timer whose deadline others store
+ * libhwt_timer_watch() - arm a timer whose deadline is a word that any thread may store
  * @timers: the set; if the timer is pending, the one that it is pending in
  * @timer:  the timer
  * @word:   the deadline, ns on the set's clock, in memory that stays until the callback, or until
@@ -456,7 +454,7 @@ static inline void libhwt_timer_disarm(struct libhwt_timer *timer)
 void libhwt_timer_stop(struct libhwt_timers *timers, struct libhwt_timer *timer);
 
 /**
- * libhwt_timer_deadline() - the deadline of a timer
+ * libhwt_timer_deadline() - return the deadline of a timer
  * @timer: the timer
  *
  * Return: the deadline, ns on the set's clock; LIBHWT_NEVER if the timer is not pending.
@@ -482,7 +480,7 @@ static inline int libhwt_timer_pending(const struct libhwt_timer *timer)
 }
 
 /**
- * libhwt_timer_remaining() - the time until a timer is due
+ * libhwt_timer_remaining() - return the time until a timer is due
  * @timers: the set
  * @timer:  the timer
  *

@@ -36,7 +36,7 @@ typedef uint64_t u64;
 #define prefetchw(at)	__builtin_prefetch((at), 1)
 /* vendor.sh makes the functions of core/buckets.c static. Not all of them are used. */
 #define hwt_unused	__attribute__((unused))
-/* Not inline, so that the rest stays short. */
+/* Not inline, so that the functions that call it stay short */
 #define hwt_cold	__attribute__((cold, noinline))
 #else
 #define likely(x)	(x)

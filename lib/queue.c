@@ -80,7 +80,7 @@ static int rings_map(struct libhwt_queue *queue, const struct libhwt_queue_optio
 	map = mmap(NULL, args.map_size, PROT_READ | PROT_WRITE, MAP_SHARED, context->fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	/* Not for a child: whatever it did to the rings would happen to those of the parent. */
+	/* Do not map the rings in a child of fork(), which would change those of the parent. */
 	madvise(map, args.map_size, MADV_DONTFORK);
 	queue->rings = (struct hwt_rings *)map;
 	queue->map_size = args.map_size;
@@ -181,7 +181,7 @@ static int enter(struct libhwt_queue *queue, struct hwt_enter_args *args)
 {
 	args->size = sizeof(*args);
 	args->flags = HWT_ENTER_ABSOLUTE;
-	/* Too many if another thread has carried out some: the kernel stops at the tail. */
+	/* If another thread has carried out some meanwhile, the kernel still stops at the tail. */
 	args->submit = queue_tail(queue) - queue_op_head(queue);
 	return hwtlib_call(queue->context, HWT_IOC_ENTER, args);
 }
@@ -322,8 +322,8 @@ int hwtlib_queue_wait(struct libhwt_queue *queue, struct hwt_event *events, unsi
 		return ret;
 	args.timeout_ns = hwtlib_wait_end(timeout_ns);
 	/*
-	 * Not in the call that waits: after a stop, a tracer or a suspend, the kernel restarts only
-	 * a wait without operations, whose timeout is absolute.
+	 * Submit before the call that waits: after a stop, a tracer or a suspend, the kernel
+	 * restarts only a call without operations.
 	 */
 	ret = libhwt_queue_submit(queue);
 	if (!ret)

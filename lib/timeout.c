@@ -156,7 +156,7 @@ int libhwt_list(struct libhwt *context, uint64_t *cursor, struct hwt_list_entry 
 	return args.count;
 }
 
-/* Least room for a call of libhwt_list(). Each returns those that fit, until none is left. */
+/* Number of entries that a call of libhwt_list() has room for, at least */
 #define SAVE_STEP	256
 
 int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t *count)
@@ -188,7 +188,7 @@ int libhwt_save(struct libhwt *context, struct hwt_list_entry **entries, size_t 
 	return 0;
 }
 
-/* Return HWT_STATE_ bits if a timeout of this key existed and was moved, 0, or an error. */
+/* Return 0 if a timeout was created, HWT_STATE_ bits if one was moved, or an error. */
 static int restore_one(struct libhwt *context, const struct hwt_list_entry *entry, uint64_t *id)
 {
 	struct hwt_schedule_args args = {
@@ -228,7 +228,7 @@ int libhwt_restore(struct libhwt *context, const struct hwt_list_entry *entries,
 		if (ids)
 			ids[n] = id;
 	}
-	/* Not those that existed before, which belong to the caller. */
+	/* Do not cancel timeouts that existed before the call. */
 	while (ret < 0 && created)
 		libhwt_cancel(context, made[--created]);
 	free(made);

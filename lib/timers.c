@@ -3,16 +3,17 @@
  * Timers in a process, on the buckets of core/buckets.c
  *
  * A timer is linked for the first multiple of the granularity that is not before its deadline. A
- * call that sets it to a later deadline, or disarms it, only stores that. So when the cursor
- * reaches the time for which it was linked, its deadline decides: it is due, or is linked again, or
- * is let go.
+ * call that sets a later deadline, or disarms the timer, only stores the deadline. When the cursor
+ * reaches the time for which the timer was linked, its deadline decides whether the timer is due,
+ * is linked again, or leaves the set.
  *
  * A set on the device has a timeout of the device for each timer, with the timer's address as its
- * key, armed for the time for which the timer would be linked otherwise. When its event is taken,
- * the timer goes on as one whose time the cursor has reached. Until then it is held: linked with
- * the flag LINKED_HELD, and for @lag of struct set later. If the cursor gets there, the device is
- * late, or another process has moved or cancelled the timeout, and the set asks. What the device
- * refuses, because of a limit or for want of memory, is linked as in a set in the process.
+ * key, armed for the time for which the timer would be linked in the process. When the event of the
+ * timeout is taken, the timer is handled as if the cursor had reached that time. Until then it is
+ * held: linked with LINKED_HELD, for a time that is later by @lag of struct set. If the cursor
+ * reaches this later time, the device is late, or another process has moved or cancelled the
+ * timeout, so the set asks the device. A timer that the device refuses, because of a limit or for
+ * want of memory, is linked as in a set in the process.
  */
 #include "port.h"
 #include "core/buckets.h"
@@ -33,14 +34,14 @@
 #define EVENTS		64
 
 /**
- * struct set - what a struct libhwt_timers is the begin of
- * @head:    what the inline functions need
+ * struct set - a set of timers
+ * @head:    the part that the inline functions use, and that the program knows
  * @buckets: the timers
  * @ready:   in a run, timers of one tick that are due, in order; else empty
  * @later:   in a run, timers that were set by its callbacks, and wait for the next run; else empty
  * @count:   number of timers linked
  * @held:    number of these that the device holds
- * @limit:   in a run, the @order of a timer that was not set before it
+ * @limit:   in a run, timers with this @order or a later one were set after its beginning
  * @mask:    the granularity, less 1
  * @max_run: maximum number of callbacks of a run
  * @clock:   the clock
@@ -49,7 +50,7 @@
  * @fd_ns:   the time for which @fd is armed; LIBHWT_NEVER: it is not
  * @poll_fd: on the device, the descriptor of libhwt_timers_fd(), or -1
  * @device:  the device; its context is NULL if the set is in the process
- * @lag:     a multiple of the tick that is longer than the device is late
+ * @lag:     more than an event of the device is normally late, a multiple of LIBHWT_TICK
  * @error:   the last error of @arm of struct hwtlib_device; 0: none
  * @owner:   the thread that uses the set
  */
@@ -134,7 +135,7 @@ static u64 set_round(const struct set *set, u64 deadline)
 /* -- The descriptor ---------------------------------------------------------- */
 
 #ifdef __linux__
-/* Arm the descriptor for the next tick with a timer, or for @ns if that is earlier. */
+/* Arm the descriptor for a time. @ns: LIBHWT_NEVER to disarm it */
 static void set_fd_arm(struct set *set, u64 ns)
 {
 	struct itimerspec at;
@@ -144,14 +145,14 @@ static void set_fd_arm(struct set *set, u64 ns)
 	set->fd_ns = ns;
 	memset(&at, 0, sizeof(at));
 	if (ns != LIBHWT_NEVER) {
-		/* 0 would disarm it. */
+		/* A time of 0 would disarm it. */
 		at.it_value.tv_sec = (time_t)(ns / NSEC_PER_SEC);
 		at.it_value.tv_nsec = ns ? (long)(ns % NSEC_PER_SEC) : 1;
 	}
 	timerfd_settime(set->fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL);
 }
 
-/* After a run: what was due has been read, and the next timer may be another one. */
+/* After a run: clear the descriptor, and arm it for the next timer. */
 static void set_fd_rearm(struct set *set)
 {
 	u64 expired;
@@ -279,8 +280,8 @@ static inline void set_insert_own(struct set *set, struct libhwt_timer *timer)
 }
 
 /*
- * The same in a set on the device. What is due already, or never, needs no event. @held: the device
- * has a timeout for the timer, for another time.
+ * The same in a set on the device, which has a timeout for the timer unless the timer is due
+ * already, or never. @held: the device has one for another time.
  */
 static hwt_cold void set_insert_device(struct set *set, struct libhwt_timer *timer, bool held)
 {
@@ -299,7 +300,7 @@ static hwt_cold void set_insert_device(struct set *set, struct libhwt_timer *tim
 	set_insert_own(set, timer);
 }
 
-/* Put a timer that is in no list into the buckets for a deadline. @held: see there. */
+/* Put a timer that is in no list into the buckets. @held: the device has a timeout for it. */
 static inline void set_insert(struct set *set, struct libhwt_timer *timer, u64 deadline, bool held)
 {
 	timer->linked = set_round(set, deadline);
@@ -335,7 +336,7 @@ static inline void set_link(struct set *set, struct libhwt_timer *timer, u64 dea
 	set_insert(set, timer, deadline, held);
 }
 
-/* Take a timer that is in no list any more off the account of the set. */
+/* Let go of a timer that is in no list any more. */
 static void set_let_go(struct set *set, struct libhwt_timer *timer)
 {
 	timer->linked = LIBHWT_NEVER;
@@ -425,7 +426,7 @@ uint64_t libhwt_timer_remaining(struct libhwt_timers *timers, const struct libhw
 
 /* -- The device -------------------------------------------------------------- */
 
-/* Another process has moved a timer to a deadline. If it is watched, its word counts. */
+/* Another process has moved a timer: store the deadline, unless a watched word has it. */
 static void timer_moved(struct libhwt_timer *timer, u64 deadline)
 {
 	if (timer->deadline != LIBHWT_NEVER && !(timer->order & LIBHWT_WATCHED))
@@ -446,7 +447,7 @@ static hwt_cold void set_take(struct set *set)
 		for (i = 0; i < n; i++) {
 			struct libhwt_timer *timer = (struct libhwt_timer *)(uintptr_t)due[i].key;
 
-			/* Scheduled by another process, after it had fired. */
+			/* Ignore a timeout that another process has scheduled after its end. */
 			if (!hwt_linked(timer) || !(timer->linked & LINKED_HELD))
 				continue;
 			if (due[i].deadline < set_linked(set, timer))
@@ -460,7 +461,7 @@ static hwt_cold void set_take(struct set *set)
 		set_fd_lost(set);
 }
 
-/* A held timer's event has not come. Hold it on and return true, or return false: it has none. */
+/* A held timer has no event yet. Hold it again, and return true, if the device has its timeout. */
 static hwt_cold bool set_hold(struct set *set, struct libhwt_timer *timer)
 {
 	u64 now = (set->buckets.cursor + 1) << LIBHWT_TICK_SHIFT, deadline;
@@ -597,7 +598,7 @@ static void set_gather(struct set *set)
 		}
 }
 
-/* Before the callback of a timer, which may free it: end its time in the set, or begin a period. */
+/* Before the callback of a timer, which may free it: let go of it, or begin its next period. */
 static void set_begin(struct set *set, struct libhwt_timer *timer, u64 now)
 {
 	struct libhwt_periodic *periodic = container_of(timer, struct libhwt_periodic, timer);
@@ -730,7 +731,7 @@ size_t libhwt_timers_count(const struct libhwt_timers *timers)
 	return container_of(timers, const struct set, head)->count;
 }
 
-/* What set_each() passes on. */
+/* The argument of a function that set_each() calls */
 struct each {
 	struct set	*set;
 	void		(*fn)(struct libhwt_timer *timer, void *arg);
@@ -756,7 +757,7 @@ static void list_each(struct list_head *list, void (*fn)(struct libhwt_timer *ti
 	}
 }
 
-/* Call a function for all timers, those included that are disarmed. It may stop its own. */
+/* Call a function for all timers, disarmed ones included. It may stop the timer passed to it. */
 static void set_each(struct set *set, void (*fn)(struct libhwt_timer *timer, void *arg), void *arg)
 {
 	list_each(&set->ready, fn, arg);
@@ -793,7 +794,7 @@ static void each_move(struct libhwt_timer *timer, void *arg)
 		return;
 	to->count++;
 	set_insert(to, timer, deadline, false);
-	/* Later calls come after those of both sets. */
+	/* Later calls on @to get higher numbers than all timers in it. */
 	to->head.order = max(to->head.order, (order & ~(u64)(LIBHWT_ORDER - 1)) + LIBHWT_ORDER);
 }
 

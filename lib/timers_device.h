@@ -28,7 +28,7 @@ struct hwtlib_due {
  * @tick_ns: the tick of its wheel
  * @arm:     arm the timeout of a key for a deadline, or move it there; negative: an errno
  * @cancel:  end the timeout of a key; its event does not come
- * @get:     store the deadline of a key's timeout; 0: it has an event. Negative: there is none
+ * @get:     store the deadline of a key's timeout, or 0 if it has an event; negative: no timeout
  * @take:    take up to @max events. Return their number, or a negative errno
  * @fd:      return the descriptor, which is readable while there are events
  * @close:   close the context
@@ -45,7 +45,7 @@ struct hwtlib_device {
 };
 
 #ifdef LIBHWT_WITH_DEVICE
-/* Create a context on a clock. Return: 0, or a negative errno and nothing is stored. */
+/* Create a context on a clock. Return: 0, or a negative errno, and then nothing is stored. */
 int hwtlib_device_open(struct hwtlib_device *device, clockid_t clock);
 #else
 static inline int hwtlib_device_open(struct hwtlib_device *device, clockid_t clock)
