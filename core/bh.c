@@ -114,7 +114,7 @@ static void hwt_bh_irq_work(struct irq_work *work)
 }
 
 /*
- * Make a BH shard run a pass at @tick or, if @tick has passed, at the next tick: a pass for each
+ * Make a BH shard run a pass at @tick or, if @tick has begun, at the next tick: a pass for each
  * timeout that is due already would cost an interrupt each. Any context. @direct: the caller holds
  * no lock of the scheduler or of timers, and is not in NMI.
  */
@@ -200,7 +200,6 @@ static void hwt_bh_expiry_lock(struct hwt_shard *shard) { }
 static void hwt_bh_expiry_unlock(struct hwt_shard *shard) { }
 static void hwt_bh_expiry_break(struct hwt_shard *shard) { }
 
-/* Wait a moment for the callback that is executing on a BH shard. */
 void hwt_bh_relax(struct hwt_shard *shard)
 {
 	cpu_relax();
@@ -588,7 +587,7 @@ void hwt_bh_init(struct hwt_shard *shard)
 			  HRTIMER_MODE_ABS_SOFT);
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock_init(&shard->bh.expiry);
-	/* A callback of one shard may wait for one of another. */
+	/* Each shard has a lockdep class: a callback may wait for one of another shard. */
 	lockdep_register_key(&shard->bh.expiry_key);
 	lockdep_set_class(&shard->bh.expiry, &shard->bh.expiry_key);
 	atomic_set(&shard->bh.waiters, 0);

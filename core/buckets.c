@@ -22,19 +22,15 @@
 /* Cost of correcting an entry of @soonest from its buckets; to look at a timeout costs 1. */
 #define HWT_UPDATE_COST		4
 
-/**
- * struct hwt_search - the result of a search for the bucket to enter next
- * @bucket: the bucket
- * @tick:   the tick at which the cursor enters it
- * @stale:  true if the search gave up, after correcting HWT_SEARCH_MAX entries of @soonest. Then
- *          @bucket is not valid, and the next bucket is to be entered at @tick or later
- * @cost:   the time that the search took, in units of the time to look at one timeout
+/*
+ * The result of a search for the bucket to enter next. A search that has corrected HWT_SEARCH_MAX
+ * entries of @soonest gives up: @bucket is not valid then, and @tick is a lower bound.
  */
 struct hwt_search {
 	struct hwt_bucket	*bucket;
-	u64			tick;
-	bool			stale;
-	unsigned int		cost;
+	u64			tick;	/* at which the cursor enters the bucket */
+	bool			stale;	/* true if the search gave up */
+	unsigned int		cost;	/* in units of the time to look at one timeout */
 };
 
 static u64 hwt_timeout_tick(const struct hwt_timeout *timeout)

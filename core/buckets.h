@@ -23,27 +23,17 @@
 #define HWT_HIGHER_BITS	9U	/* each other level has at most 2^9 buckets */
 #define HWT_LEVELS_MAX	6
 
-/**
- * struct hwt_bucket - timeouts of some ticks
- * @list:  the timeouts, in no order
- * @first: a lower bound of the ticks of these timeouts; undefined if @list is empty
- */
+/* Timeouts of some ticks. */
 struct hwt_bucket {
-	struct list_head	list;
-	u64			first;
+	struct list_head	list;	/* the timeouts, in no order */
+	u64			first;	/* lower bound of the ticks; undefined if @list is empty */
 };
 
-/**
- * struct hwt_level - the layout of a level
- * @shift: log2 of the number of ticks that one bucket spans
- * @mask:  number of buckets of the level, which is a power of two, less 1
- * @first: index of the level's first bucket in @bucket of struct hwt_buckets, a multiple of
- *         BITS_PER_LONG
- */
+/* The layout of a level. */
 struct hwt_level {
-	unsigned int		shift;
-	unsigned int		mask;
-	unsigned int		first;
+	unsigned int		shift;	/* log2 of the number of ticks that one bucket spans */
+	unsigned int		mask;	/* number of buckets, a power of two, less 1 */
+	unsigned int		first;	/* index of first bucket, multiple of BITS_PER_LONG */
 };
 
 /**
@@ -84,17 +74,12 @@ struct hwt_buckets {
 	bool			rebased;
 };
 
-/**
- * hwt_tick_relax() - the cheapest tick within a slack
- * @tick:  the earliest tick at which the timeout may fire
- * @slack: number of ticks by which the timeout may fire later
- *
- * Timeouts that share a tick share a wake-up. And a timeout whose tick is the first one of its
- * bucket is due when the cursor enters the bucket, without a move to a lower level. For both
- * reasons, pick the multiple of the highest power of two in [tick, tick + slack]: in the end of the
- * interval, clear all bits below the highest bit that differs from tick - 1.
- *
- * Return: the tick picked. It is HWT_TICK_NEVER only if @tick is HWT_TICK_NEVER.
+/*
+ * Return the cheapest tick in [tick, tick + slack]. Timeouts that share a tick share a wake-up. And
+ * a timeout whose tick is the first one of its bucket is due when the cursor enters the bucket,
+ * without a move to a lower level. For both reasons, pick the multiple of the highest power of two:
+ * in the end of the interval, clear all bits below the highest bit that differs from tick - 1. The
+ * result is HWT_TICK_NEVER only if @tick is.
  */
 static inline u64 hwt_tick_relax(u64 tick, u64 slack)
 {

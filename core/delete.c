@@ -136,16 +136,13 @@ static int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout,
  * Process context, softirq and hard interrupt; interrupts on or off. Not in NMI, and not with a
  * lock of the scheduler or of a timer held. On PREEMPT_RT only where a spinlock_t may be taken:
  * with interrupts and preemption on, and with no raw spinlock held. The counterpart of
- * timer_delete(): where
+ * timer_delete(), for code such as "if (timer_delete(&object->timer)) put(object)".
  *
- *	if (timer_delete(&object->timer))
- *		put(object);
- *
- * is right, hwt_delete() is. Neither ->cancelled nor ->release is called for a timeout that is
- * given back. Never waits for a callback. May spin while another CPU that schedules or cancels the
- * timeout is between its change of the state and its push. If the timeout was scheduled earlier and
- * is on a submission list, this collects the list: the time grows with the number of timeouts that
- * one CPU has scheduled or cancelled since the engine last collected.
+ * Neither ->cancelled nor ->release is called for a timeout that is given back. Never waits for a
+ * callback. May spin while another CPU that schedules or cancels the timeout is between its change
+ * of the state and its push. If the timeout is on a submission list, but not the newest entry, this
+ * collects the list: the time grows with the number of timeouts that one CPU has scheduled or
+ * cancelled since the engine last collected.
  *
  * On a BH wheel, a timeout may be pending while its callback is executing: one that is periodic, or
  * was scheduled again. Then true says nothing about that callback: if it uses the object by the

@@ -173,7 +173,6 @@ void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tic
 	}
 }
 
-/* Remove a timeout from its bucket or the due list. */
 void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -195,7 +194,6 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	hwt_wake_timeout(shard, timeout);
 }
 
-/* Take a timeout off shard->owed. */
 void hwt_unowe(struct hwt_timeout *timeout)
 {
 	list_del(&timeout->link);
@@ -554,7 +552,6 @@ void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_finish(shard, runner, timeout, true);
 }
 
-/* Return true if the engine must fire no timeout now. */
 static bool hwt_engine_halted(const struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -855,7 +852,6 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	return tick;
 }
 
-/* Return the shard's clock as a clockid_t, for timers. */
 clockid_t hwt_clock_id(const struct hwt_shard *shard)
 {
 	switch (shard->clock) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The engine: collecting, advancing the cursor, and firing
- */
+/* The engine: collecting, advancing the cursor, and firing */
 #ifndef _HWT_CORE_ENGINE_H
 #define _HWT_CORE_ENGINE_H
 

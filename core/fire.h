@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What it takes to fire a timeout, on the engine's thread or in a softirq
- */
+/* What it takes to fire a timeout, on the shard's threads or in a softirq */
 #ifndef _HWT_CORE_FIRE_H
 #define _HWT_CORE_FIRE_H
 
@@ -16,30 +14,19 @@
 #include "core/submit.h"
 #include "core/wait.h"
 
-/**
- * struct hwt_due - when a timeout that fires was due
- * @tick: the tick for which the timeout was armed
- * @past: true if the timeout was scheduled for a tick that had passed
- */
+/* When a timeout that fires was due. */
 struct hwt_due {
-	u64	tick;
-	bool	past;
+	u64	tick;	/* the tick for which the timeout was armed */
+	bool	past;	/* true if that tick had passed when the timeout was scheduled */
 };
 
-/**
- * struct hwt_period - the times of a periodic timeout that fires
- * @first:     true if the timeout fires for the first time since it was scheduled
- * @mode:      HWT_MODE_FIXED_RATE or HWT_MODE_FIXED_DELAY
- * @period_ns: the period, ns
- * @next_ns:   with HWT_MODE_FIXED_RATE, the next deadline, ns on the shard's clock
- * @missed:    number of periods that passed without a callback
- */
+/* The times of a periodic timeout that fires. */
 struct hwt_period {
-	bool		first;
-	unsigned int	mode;
+	bool		first;	/* true if it fires for the first time since it was scheduled */
+	unsigned int	mode;	/* HWT_MODE_FIXED_RATE or HWT_MODE_FIXED_DELAY */
 	u64		period_ns;
-	u64		next_ns;
-	u64		missed;
+	u64		next_ns; /* at a fixed rate, the next deadline, ns on the shard's clock */
+	u64		missed;	/* number of periods that passed without a callback */
 };
 
 /*

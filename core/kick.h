@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Kicks: wake-ups of the engine
- */
+/* Kicks: wake-ups of the engine */
 #ifndef _HWT_CORE_KICK_H
 #define _HWT_CORE_KICK_H
 

@@ -48,85 +48,63 @@
 /* Number of lateness counters. The index is fls64(ns), at most 63 for a lateness below 2^63 ns. */
 #define HWT_LATENESS_MAX	64
 
-/**
- * struct hwt_inbox - the submissions of one CPU to one shard
- * @list:      the submission lists: SUBMITTED timeouts, newest first. A hash of a timeout's
- *             address selects its list. Any context on this CPU pushes timeouts (hwt_push()). A
- *             holder of the shard's lock, on any CPU, takes each list as a whole, or its newest
- *             entry (hwt_delete()).
- * @scheduled: number of schedules of timeouts that were not pending
- * @rearmed:   number of schedules of timeouts that were pending
- * @cancelled: number of cancels of timeouts that were pending
- * @rejected:  number of schedules refused: the shard was closed, or its @max_pending reached
- * @fresh:     entries taken off each submission list and not collected yet
- * @chain:     modulo HWT_CHAINS, the list in @fresh from which an entry was last collected
- * @taken:     number of times that the submission lists, all at once, were moved to @fresh
- * @intake:    node in the list @intake of struct hwt_shard while @fresh may have entries
- *
- * The counters are changed by this_cpu operations only, and summed by readers. The shard's lock
- * protects @fresh and the members after it: a holder may collect what another holder has taken.
+/*
+ * The submissions of one CPU to one shard. The counters are changed by this_cpu operations only,
+ * and summed by readers. The shard's lock protects @fresh and the members after it.
  */
 struct hwt_inbox {
+	/*
+	 * The submission lists: SUBMITTED timeouts, newest first. A hash of a timeout's address
+	 * selects its list. Any context on this CPU pushes timeouts (hwt_push()). A holder of the
+	 * shard's lock, on any CPU, takes each list as a whole, or its newest entry (hwt_delete()).
+	 */
 	struct llist_head	list[HWT_CHAINS];
-	unsigned long		scheduled;
-	unsigned long		rearmed;
-	unsigned long		cancelled;
-	unsigned long		rejected;
+	unsigned long		scheduled;	/* schedules of timeouts that were not pending */
+	unsigned long		rearmed;	/* schedules of pending timeouts */
+	unsigned long		cancelled;	/* cancels of pending timeouts */
+	unsigned long		rejected;	/* schedules refused: closed, or @max_pending */
 
+	/* Entries taken off each submission list, for any holder of the lock to collect. */
 	struct llist_node	*fresh[HWT_CHAINS] ____cacheline_aligned_in_smp;
-	unsigned int		chain;
-	unsigned long		taken;
-	struct list_head	intake;
+	unsigned int		chain;	/* modulo HWT_CHAINS: index in @fresh of the last turn */
+	unsigned long		taken;	/* number of times that all lists were moved to @fresh */
+	struct list_head	intake;	/* in shard->intake while @fresh may have entries */
 };
 
-/**
- * struct hwt_runner - a context that may run callbacks: the engine, a worker, a _sync, a stop
- * @entry:   node in the shard's list of runners
- * @task:    the runner's task; on a BH shard the task that a pass or a stop runs on, or NULL
- * @call:    number of the runner's present or last call of a client's function. Each shard numbers
- *           these calls in the order in which they begin, but a ->cancelled or ->release that
- *           directly follows a callback has the number of the callback.
- * @fn:      the function that the runner is executing, if @current_timeout is set
- * @current_timeout: the timeout for which the runner is executing a callback or ->release, or NULL.
- *           hwt_engine_kick() and hwt_engine_irq_work() read that of the engine without the lock.
- * @stamp:   cached time, ns on CLOCK_MONOTONIC, at which the next call begins; 0: read the clock
- * @jiffies: the value of jiffies when @stamp was read
- * @quick:   number of calls in a row that were short (see hwt_call_time()), since @stamp was last 0
- * @releasing: true if @fn is a ->release. A ->release is called after the end of the hold, so
- *           another timeout may already be at the address @current_timeout.
- * @unpinned: true if @task, a thread of a pinned shard, could not pin itself to the shard's CPUs,
- *           and must be pinned later. May be read, and cleared, without the shard's lock
- * @thread:  true if @task is one of the shard's threads. Constant
- *
- * The shard's lock protects all members but @stamp, @jiffies and @quick, which only @task uses.
+/*
+ * A context that may run callbacks: the engine, a worker, a _sync call, a stop. The shard's lock
+ * protects all members but @stamp, @jiffies and @quick, which only @task uses.
  */
 struct hwt_runner {
-	struct list_head	entry;
-	struct task_struct	*task;
+	struct list_head	entry;		/* in shard->runners */
+	struct task_struct	*task;		/* on a BH shard, that of the pass or NULL */
+	/*
+	 * The timeout for which the runner is executing a callback or ->release, or NULL. That of
+	 * the engine is also read without the lock, for example by hwt_engine_kick().
+	 */
 	struct hwt_timeout	*current_timeout;
-	u64			stamp;
-	unsigned long		jiffies;
-	unsigned int		quick;
+	u64			stamp;		/* cached begin of next call, ns; 0: not known */
+	unsigned long		jiffies;	/* the value of jiffies when @stamp was read */
+	unsigned int		quick;		/* quick calls in a row; on BH shards, all calls */
+	/*
+	 * Number of the present or last call of a client's function. Each shard numbers them in
+	 * order, but a ->cancelled or ->release after a callback has the callback's number.
+	 */
 	u64			call;
-	const void		*fn;
+	const void		*fn;		/* function called, if @current_timeout is set */
+	/* True if @fn is a ->release: another timeout may be at the address @current_timeout. */
 	bool			releasing;
+	/* True if @task must be pinned later to the shard's CPUs. May be read without the lock. */
 	bool			unpinned;
-	bool			thread;
+	bool			thread;		/* @task is one of the shard's threads. Constant */
 };
 
-/**
- * struct hwt_worker - a thread that runs callbacks
- * @runner: the worker as a runner
- * @shard:  its shard. Constant
- * @idle:   node in the shard's list of idle workers; protected by the shard's lock
- * @took_due: true if the worker's last timeout came from the due list, false if it came from
- *            shard->owed: these take turns. Used by the worker only
- */
+/* A thread that runs callbacks, of timeouts from the due list and from shard->owed in turn. */
 struct hwt_worker {
 	struct hwt_runner	runner;
-	struct hwt_shard	*shard;
-	struct list_head	idle;
-	bool			took_due;
+	struct hwt_shard	*shard;		/* constant */
+	struct list_head	idle;		/* in the shard's list; protected by its lock */
+	bool			took_due;	/* the last timeout was due; for the worker only */
 };
 
 /* A comment on each group of members names the lock or the context that protects it. */

@@ -58,7 +58,8 @@
  *   delete     not pending            -                            -
  *              RUNNING                - ARMED REARM                - (left to finish)
  *              else                   - ARMED REARM SUBMITTED      give back
- *              ... and in each of the last two rows + CANCELLED, - EXPIRED; a shutdown: + SHUTDOWN
+ *              ... and in each of the last two rows + CANCELLED, - EXPIRED; if the timeout is
+ *              shut down, too, + SHUTDOWN in each row
  *   reopen     any                    - SHUTDOWN                   -
  *   collect    RUNNING                - SUBMITTED                  - (left to finish)
  *              ARMED                  - SUBMITTED                  link
@@ -91,15 +92,6 @@
  *              SUBMITTED              - RUNNING                    - (left to collect)
  *              else                   - RUNNING                    call ->release
  *
- * Other members of a timeout:
- *
- *   link      Its node in a list of the buckets or on shard->owed. Protected by the shard's lock.
- *   owed      True while the timeout is on shard->owed: the timeout was neither ARMED nor RUNNING
- *             when it was collected, and a runner has yet to call its ->cancelled or ->release.
- *             Protected by the shard's lock.
- *   submit    Its node in a submission list. The caller that has set SUBMITTED uses it until the
- *             push, then the holder of the shard's lock that collects the timeout.
- *
  * The hold ends with the compare-and-swap after which neither ARMED, SUBMITTED nor RUNNING is set.
  * By then the timeout is in no list, and hwt does not access it any more. Then the runner that has
  * ended the hold calls ->release, which may free the memory. ->release is called once for each
@@ -128,11 +120,10 @@
  *			leave the state as it is
  * @HWT_RELEASE:	call ->release, if there is one, since the hold is over
  * @HWT_GIVE_BACK:	call nothing: the hold is over, and its reference is the caller's
- * @HWT_UNCHANGED:	leave the state as it is, because HWT_SCHEDULE_EARLIER or
- *			HWT_SCHEDULE_UNLESS_PENDING, a flag of the call, asks for that
- * @HWT_REFUSED_NOT_PENDING: leave the state as it is, and fail: HWT_SCHEDULE_PENDING, a flag of the
- *			call, requires a pending timeout
- * @HWT_REFUSED_SHUTDOWN: leave the state as it is, and fail: the timeout was shut down
+ * @HWT_UNCHANGED:	leave the state as it is: the flag HWT_SCHEDULE_EARLIER or
+ *			HWT_SCHEDULE_UNLESS_PENDING asks for that
+ * @HWT_REFUSED_NOT_PENDING: fail: HWT_SCHEDULE_PENDING requires a pending timeout
+ * @HWT_REFUSED_SHUTDOWN: fail: the timeout was shut down
  */
 enum hwt_action {
 	HWT_NOTHING,

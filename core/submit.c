@@ -282,7 +282,7 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 	return ret;
 }
 
-/* Not inlined: a call would save registers even for a tracepoint that is disabled. */
+/* Not inlined, or each call would save registers, even while the tracepoint is disabled. */
 static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, u64 ns, unsigned int flags)
 {
@@ -494,7 +494,7 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	return change.action == HWT_SUBMIT;
 }
 
-/* @old: the state before the cancel. Use only the timeout's address: it may have been freed. */
+/* Count a cancel. @old: the state before. Only the timeout's address is used: it may be freed. */
 void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old)
 {
 	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));

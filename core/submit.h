@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Scheduling and cancelling
- */
+/* Scheduling and cancelling */
 #ifndef _HWT_CORE_SUBMIT_H
 #define _HWT_CORE_SUBMIT_H
 

@@ -31,7 +31,10 @@
 
 /* -- Runners ------------------------------------------------------------- */
 
-/* A ->release may have freed its timeout, and @timeout may be a new one at that address. */
+/*
+ * Return true if a runner executes a function of @timeout. A ->release may have freed its timeout,
+ * and @timeout may be a new one at that address: compare the functions, too.
+ */
 static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
 	return runner->current_timeout == timeout &&
@@ -290,11 +293,10 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
  *           reference counts must have a reference of its own
  *
  * Process context, may sleep. For a timeout on a BH wheel: process context or softirq, interrupts
- * on or off, does not sleep, as timer_delete_sync(); the callback takes no lock of the caller's.
+ * on or off, does not sleep; the callback must take no lock that the caller holds.
  * Does not wait for callbacks of other timeouts. The timeout's ->cancelled and ->release may run in
  * the caller's context. On return, no callback or ->release of the timeout is executing. If other
- * contexts schedule the timeout again and again, this function may not return;
- * hwt_shutdown_sync() does.
+ * contexts schedule the timeout again and again, this may not return; hwt_shutdown_sync() does.
  *
  * Works on a stopped wheel, and in a callback of another timeout of the wheel. Two callbacks must
  * not wait for each other, even on a wheel without workers: this function, or a stop, may run one
@@ -504,7 +506,7 @@ static bool hwt_owner_executes(const struct hwt_shard *shard, const struct hwt_r
 	       hwt_module_needs(timeout, owner);
 }
 
-/* Wait until runners have called the owner's functions for which they are executing a call now. */
+/* Wait for the calls begun so far to which hwt_owner_executes() applies. */
 static void hwt_owner_wait(struct hwt_shard *shard, const struct module *owner)
 	__must_hold(&shard->lock)
 {
