@@ -4,7 +4,7 @@
  *
  * A shard of a BH wheel has no thread. Two timers drive it: one of timer_list, which costs least,
  * for ticks of a jiffy that are near, and a high-resolution timer for all others. Both run a pass
- * in their softirq. Whoever lowers wake_tick starts a timer for the new tick.
+ * in their softirq. A caller that lowers wake_tick starts a timer for the new tick.
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
@@ -34,7 +34,7 @@
 #include "core/trace.h"
 #include "core/wait.h"
 
-/* In softirqs, the clock is read once in so many calls, and in each jiffy. */
+/* The clock is read once in this many calls, and in each jiffy. */
 #define HWT_BH_CALLS		16
 /* Timers of timer_list fire exactly up to this many jiffies ahead; beyond that, too late. */
 #define HWT_JIFFIES_EXACT	60
@@ -63,8 +63,8 @@ static void hwt_bh_timer_start(struct hwt_shard *shard, u64 ns)
 }
 
 /*
- * Return the time at which the shard must run a pass, ns on its clock; U64_MAX: never, or a pass is
- * under way, which will start a timer itself.
+ * Return the time for which the shard needs a timer, ns on its clock; U64_MAX: none, or a pass is
+ * under way, which will start one.
  */
 static u64 hwt_bh_wake_ns(struct hwt_shard *shard)
 {
@@ -75,8 +75,8 @@ static u64 hwt_bh_wake_ns(struct hwt_shard *shard)
 
 /*
  * Start a timer for a wake_tick that was lowered, unless one is started for an earlier time.
- * Callers that lower wake_tick one after the other may come here in any order: each reads the
- * lowest. An isolated CPU has another CPU start the timer, which then fires there.
+ * Callers may come here in another order than that in which they have lowered wake_tick: each reads
+ * the lowest. An isolated CPU has another CPU start the timer, which then fires there.
  */
 static void hwt_bh_timer_lower(struct hwt_shard *shard)
 {
@@ -113,14 +113,10 @@ static void hwt_bh_irq_work(struct irq_work *work)
 	hwt_bh_timer_lower(container_of(work, struct hwt_shard, irq_work));
 }
 
-/**
- * hwt_bh_kick() - make a BH shard run a pass at a tick
- * @shard:  the shard
- * @tick:   the tick; if it has passed, the next tick
- * @direct: the caller holds no lock of the scheduler or of timers, and is not in NMI
- *
- * Any context. A pass for each timeout that is due already would cost an interrupt each, so such a
- * timeout waits for the next tick.
+/*
+ * Make a BH shard run a pass at @tick or, if @tick has begun, at the next tick: a pass for each
+ * timeout that is due already would cost an interrupt each. Any context. @direct: the caller holds
+ * no lock of the scheduler or of timers, and is not in NMI.
  */
 void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct)
 {
@@ -204,7 +200,6 @@ static void hwt_bh_expiry_lock(struct hwt_shard *shard) { }
 static void hwt_bh_expiry_unlock(struct hwt_shard *shard) { }
 static void hwt_bh_expiry_break(struct hwt_shard *shard) { }
 
-/* Wait a moment for the callback that is executing on a BH shard. */
 void hwt_bh_relax(struct hwt_shard *shard)
 {
 	cpu_relax();
@@ -214,8 +209,8 @@ void hwt_bh_relax(struct hwt_shard *shard)
 /* -- Firing ---------------------------------------------------------------- */
 
 /*
- * Decide anew, in a loop, whether a timeout that was taken off the due list fires. The engine's
- * @current_timeout is the timeout, and becomes NULL if it does not fire. Return as hwt_bh_claim().
+ * The rest of hwt_bh_claim(): decide in a loop. The timeout is in current_timeout; if it does not
+ * fire, set that to NULL, and link it again if it was touched or pushed back.
  */
 static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				       u64 *tick)
@@ -267,8 +262,8 @@ static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeo
 
 /*
  * Set current_timeout to a timeout that was taken off the due list, and end its hold or, if it is
- * periodic, link it again. Store the tick for which it was due. Return false if it does not fire,
- * because it was cancelled, touched or scheduled again.
+ * periodic, link it again. Set *@tick to the tick for which it was due. Return false if it does not
+ * fire, because it was cancelled, touched or scheduled again.
  */
 static __always_inline bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 					 u64 *tick)
@@ -328,7 +323,7 @@ static __always_inline void hwt_bh_call_begin(struct hwt_shard *shard, const voi
 
 /*
  * Check the context after the function has returned, and take the lock. The duration of a call is
- * known only if jiffies changed: a call that is reported as slow takes longer than a jiffy.
+ * known only if jiffies changed, as they do in a call that is slow enough to be reported.
  */
 static __always_inline void hwt_bh_call_end(struct hwt_shard *shard, struct hwt_call *call)
 	__acquires(&shard->lock)
@@ -365,7 +360,6 @@ static __always_inline void hwt_bh_fire_one(struct hwt_shard *shard, struct hwt_
 		trace_hwt_expire_entry(shard, timeout, expire, due.tick,
 				       max(began, hwt_tick_to_ns(shard, due.tick)));
 	expire(timeout);
-	/* The timeout may have been freed: only its address is used. */
 	if (trace_hwt_expire_exit_enabled())
 		trace_hwt_expire_exit(shard, timeout, expire);
 	hwt_bh_call_end(shard, &call);
@@ -445,17 +439,12 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
 	return change.action == HWT_CALL;
 }
 
-/**
- * hwt_bh_hand_back() - hand due timeouts back in a stop
- * @shard: the shard, which runs no pass any more; its lock is held, and dropped meanwhile
- * @fn:    called for each timeout that is armed, with bottom halves off; or NULL
- * @arg:   the second argument of @fn
- *
- * Take up to HWT_STEP timeouts off the due list. The hold of each ends before the call. A _sync
- * call finds the timeout in current_timeout, and waits for @fn as for a callback: so bottom halves
- * are off, because a softirq that waits must not have interrupted @fn.
- *
- * Return: the number of timeouts handed back.
+/*
+ * Take up to HWT_STEP timeouts off the due list in a stop. For each that is armed, end its hold,
+ * and call @fn, if not NULL. Return the number handed back. The shard runs no pass any more; its
+ * lock is dropped meanwhile. A _sync call finds the timeout in current_timeout, and waits for @fn
+ * as for a callback: so bottom halves are off, because a softirq that waits must not have
+ * interrupted @fn.
  */
 unsigned int hwt_bh_hand_back(struct hwt_shard *shard, hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
@@ -509,13 +498,13 @@ static bool hwt_bh_set_back(const struct hwt_shard *shard)
 }
 
 /*
- * End passes, and start a timer for the next one. @more: there is work left. Continue at the
- * present time, not in the past: timers for the past would all run in the present softirq.
+ * End passes, and start a timer for the next one. If @more work is left, the timer is for the
+ * present time, not the past: timers for the past would all run in the present softirq.
  *
  * If CLOCK_REALTIME is set back during a softirq of hrtimers, this softirq, which has read the time
  * at its beginning, runs each hrtimer at once that is started for less than the old time. So if
- * there is work left on this clock, or if it was set back, continue at the next jiffy, in the
- * softirq of timer_list.
+ * work is left on this clock, or if it was set back, continue at the next jiffy, in the softirq of
+ * timer_list.
  *
  * If another CPU lowers wake_tick, either this call reads the lower tick, or that CPU then finds
  * @timer_ns as set here, and starts a timer for its earlier tick.
@@ -598,7 +587,7 @@ void hwt_bh_init(struct hwt_shard *shard)
 			  HRTIMER_MODE_ABS_SOFT);
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock_init(&shard->bh.expiry);
-	/* A callback of one shard may wait for one of another. */
+	/* Each shard has a lockdep class: a callback may wait for one of another shard. */
 	lockdep_register_key(&shard->bh.expiry_key);
 	lockdep_set_class(&shard->bh.expiry, &shard->bh.expiry_key);
 	atomic_set(&shard->bh.waiters, 0);
@@ -619,7 +608,7 @@ static void hwt_bh_nothing(void *unused)
 {
 }
 
-/* Stop the timers of a shard that is stopped, and which no context kicks any more. */
+/* Stop the timers of a stopped shard that no context kicks any more. */
 void hwt_bh_free(struct hwt_shard *shard)
 {
 	unsigned long flags;

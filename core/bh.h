@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * BH wheels: passes in softirqs, driven by timers
- */
+/* BH wheels: passes in softirqs, driven by timers */
 #ifndef _HWT_CORE_BH_H
 #define _HWT_CORE_BH_H
 

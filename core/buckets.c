@@ -4,8 +4,8 @@
  *
  * When the cursor enters a bucket, the bucket's timeouts become due or, on higher levels, move to
  * lower levels (a cascade). Buckets of the top level also have timeouts of later revolutions
- * (rounds); these are put back. Long work is divided among several calls, each limited by a budget.
- * Between these calls, timeouts that have yet to be moved are in @moving of struct hwt_buckets.
+ * (rounds), which are put back. Long work is divided among several calls, each limited by a budget.
+ * Between these calls, @moving of struct hwt_buckets has the timeouts that have yet to be moved.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -22,20 +22,15 @@
 /* Cost of correcting an entry of @soonest from its buckets; to look at a timeout costs 1. */
 #define HWT_UPDATE_COST		4
 
-/**
- * struct hwt_search - the result of a search for the bucket to enter next
- * @bucket: the bucket
- * @tick:   the tick at which the cursor enters it
- * @stale:  true if the search gave up, after correcting HWT_SEARCH_MAX entries of @soonest of
- *          struct hwt_buckets. Then @bucket is not valid, and the next bucket is to be entered at
- *          @tick or later
- * @cost:   the time that the search took, in units of the time to look at one timeout
+/*
+ * The result of a search for the bucket to enter next. A search that has corrected HWT_SEARCH_MAX
+ * entries of @soonest gives up: @bucket is not valid then, and @tick is a lower bound.
  */
 struct hwt_search {
 	struct hwt_bucket	*bucket;
-	u64			tick;
-	bool			stale;
-	unsigned int		cost;
+	u64			tick;	/* at which the cursor enters the bucket */
+	bool			stale;	/* true if the search gave up */
+	unsigned int		cost;	/* in units of the time to look at one timeout */
 };
 
 static u64 hwt_timeout_tick(const struct hwt_timeout *timeout)
@@ -125,12 +120,9 @@ static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 t
 	return &buckets->bucket[level->first + ((tick >> level->shift) & level->mask)].list;
 }
 
-/**
- * hwt_buckets_insert() - put a timeout into the list for its tick
- * @buckets: the buckets
- * @timeout: not in any list; its state has the tick
- *
- * If the cursor has reached the tick, the timeout goes to the end of the due list.
+/*
+ * Put a timeout, which is in no list, into the list for the tick in its state. If the cursor has
+ * reached the tick, this is the end of the due list.
  */
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
@@ -139,11 +131,7 @@ void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 	hwt_list_put(buckets, hwt_tick_home(buckets, tick), &timeout->link, tick);
 }
 
-/**
- * hwt_buckets_remove() - take a timeout out of its list
- * @buckets: the buckets
- * @timeout: in any list of @buckets, the due list included; hwt_linked() is false afterwards
- */
+/* Take a timeout out of its list, the due list included. Then hwt_linked() is false. */
 void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
 	struct list_head *prev = timeout->link.prev, *next = timeout->link.next;
@@ -157,8 +145,8 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 
 /*
  * Return the lowest @soonest of the top level, and store its index in @word; HWT_TICK_NEVER if the
- * level is empty. Read the words in the order in which the cursor reaches their buckets, and stop
- * when the buckets of all remaining words begin at or after the lowest @soonest found so far.
+ * level is empty. Read the words in the order in which the cursor reaches their buckets, until all
+ * remaining buckets begin at or after the lowest @soonest so far.
  */
 static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 			   struct hwt_search *search)
@@ -249,13 +237,10 @@ static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
 	return buckets->gathering || !list_empty(&buckets->moving);
 }
 
-/**
- * hwt_buckets_next_tick() - the tick of the next work
- * @buckets: the buckets
- *
- * Return: the cursor if a cascade or a rebase is not complete; HWT_TICK_NEVER if all buckets are
- * empty; else a lower bound of the ticks of the timeouts in buckets, which is the lowest of these
- * ticks unless timeouts were removed or pushed back.
+/*
+ * Return the tick of the next work: the cursor if a cascade or a rebase is not complete, or
+ * HWT_TICK_NEVER if all buckets are empty. Else return a lower bound of the ticks of the timeouts
+ * in buckets, which is the lowest of these ticks unless timeouts were removed or pushed back.
  */
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 {
@@ -270,13 +255,7 @@ u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 	return search.bucket->first;
 }
 
-/**
- * hwt_buckets_occupied() - count the buckets in use
- * @buckets: the buckets
- * @level:   the level, below @buckets->levels
- *
- * Return: the number of the level's buckets that have a timeout.
- */
+/* Return the number of buckets of a level that have a timeout. */
 unsigned int hwt_buckets_occupied(const struct hwt_buckets *buckets, unsigned int level)
 {
 	const struct hwt_level *counted = &buckets->level[level];
@@ -316,8 +295,8 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 			return false;
 		/*
 		 * Take timeouts from both ends in turn, and prefetch the next one. After a rebase,
-		 * take them from the front only, so that those of the former due list, which are in
-		 * front, remain in the order of their ticks.
+		 * take them from the front only: those of the former due list are there, and keep
+		 * their order.
 		 */
 		if ((*budget)-- & 1 || buckets->rebased) {
 			pos = moving->next;
@@ -346,13 +325,10 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_sear
 	__clear_bit(index, buckets->occupied);
 }
 
-/**
- * hwt_buckets_skip() - move the cursor on, but into no occupied bucket
- * @buckets: the buckets
- * @now:     the furthest tick to go to, below HWT_TICK_NEVER; the cursor does not go back
- *
- * The cursor does not move if timeouts are due or in @moving. Used when nothing was due for long:
- * the closer the cursor is to the present tick, the lower are the levels to which new timeouts go.
+/*
+ * Move the cursor on, up to @now (below HWT_TICK_NEVER), but into no occupied bucket, and only if
+ * no timeout is due or in @moving. Used when nothing was due for long: the closer the cursor is to
+ * the present tick, the lower are the levels to which new timeouts go.
  */
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 {
@@ -368,7 +344,7 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 /**
  * hwt_buckets_advance() - move the cursor on, from occupied bucket to occupied bucket
  * @buckets: the buckets
- * @now:     the tick to go to, below HWT_TICK_NEVER; the cursor does not go back to an earlier tick
+ * @now:     the tick to go to, below HWT_TICK_NEVER; the cursor does not go back
  * @budget:  maximum number of timeouts to look at. A bucket that is emptied after
  *           hwt_buckets_rebase() counts as one, a search for the next bucket as its @cost
  * @stop:    if true, do not move the cursor on while the due list is not empty
@@ -402,13 +378,9 @@ bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budg
 	return true;
 }
 
-/**
- * hwt_buckets_rebase() - set the cursor, backward too
- * @buckets: the buckets
- * @now:     the tick to which the cursor is set
- *
- * The caller must then call hwt_buckets_advance(), which moves all timeouts, those of the due list
- * included, to the lists in which they belong at the new cursor.
+/*
+ * Set the cursor, backward too. The caller must then call hwt_buckets_advance(), which moves all
+ * timeouts, those of the due list included, to the lists in which they belong at the new cursor.
  */
 void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
 {
@@ -418,12 +390,9 @@ void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
 	buckets->cursor = now;
 }
 
-/**
- * hwt_buckets_flush() - make everything due, for a stop
- * @buckets: the buckets
- * @budget:  maximum number of buckets to empty in this call
- *
- * Return: true when all timeouts are in the due list; false when the budget was used up before.
+/*
+ * Make everything due, for a stop, and empty up to @budget buckets. Return true when all timeouts
+ * are in the due list; false when the budget was used up before.
  */
 bool hwt_buckets_flush(struct hwt_buckets *buckets, unsigned int budget)
 {
@@ -443,13 +412,9 @@ static void hwt_list_for_each(struct list_head *list,
 		fn(timeout, arg);
 }
 
-/**
- * hwt_buckets_for_each() - call a function for all timeouts
- * @buckets: the buckets
- * @fn:      the function, which may remove the timeout that it is called for
- * @arg:     passed to @fn
- *
- * The time of this call grows with the number of timeouts and with the number of buckets.
+/*
+ * Call a function for all timeouts; it may remove the one that it is called for. The time of this
+ * call grows with the number of timeouts and with the number of buckets.
  */
 void hwt_buckets_for_each(struct hwt_buckets *buckets,
 			  void (*fn)(struct hwt_timeout *timeout, void *arg), void *arg)
@@ -486,13 +451,10 @@ static unsigned int hwt_top_words(struct hwt_buckets *buckets)
 	return hwt_top_level(buckets)->mask / BITS_PER_LONG + 1;
 }
 
-/**
- * hwt_buckets_size() - the size of the memory that buckets need
- * @bits:   log2 of the number of buckets of level 0, 1 to HWT_BITS_MAX. Each higher level has the
- *          same number of buckets, but at most 1 << HWT_HIGHER_BITS
- * @levels: number of levels, 1 to HWT_LEVELS_MAX
- *
- * Return: bytes, for hwt_buckets_init().
+/*
+ * Return the size of the memory that buckets need, in bytes. @bits: log2 of the number of buckets
+ * of level 0, 1 to HWT_BITS_MAX; a higher level has the same number, but at most 1 <<
+ * HWT_HIGHER_BITS. @levels: number of levels, 1 to HWT_LEVELS_MAX.
  */
 size_t hwt_buckets_size(unsigned int bits, unsigned int levels)
 {
@@ -504,13 +466,9 @@ size_t hwt_buckets_size(unsigned int bits, unsigned int levels)
 	       buckets.size / BITS_PER_LONG * sizeof(*buckets.occupied);
 }
 
-/**
- * hwt_buckets_init() - create empty buckets
- * @buckets: the structure to initialise
- * @bits:    the arguments of hwt_buckets_size()
- * @levels:  likewise
- * @now:     the tick at which the cursor begins
- * @memory:  of hwt_buckets_size() bytes, aligned for a u64. Its address is @bucket of @buckets.
+/*
+ * Create empty buckets with the cursor at @now. @bits, @levels: those of hwt_buckets_size().
+ * @memory: of that size, aligned for a u64; its address is @bucket of @buckets.
  */
 void hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits, unsigned int levels, u64 now,
 		      void *memory)

@@ -23,33 +23,23 @@
 #define HWT_HIGHER_BITS	9U	/* each other level has at most 2^9 buckets */
 #define HWT_LEVELS_MAX	6
 
-/**
- * struct hwt_bucket - timeouts of some ticks
- * @list:  the timeouts, in no order
- * @first: a lower bound of the ticks of these timeouts; undefined if @list is empty
- */
+/* Timeouts of some ticks. */
 struct hwt_bucket {
-	struct list_head	list;
-	u64			first;
+	struct list_head	list;	/* the timeouts, in no order */
+	u64			first;	/* lower bound of the ticks; undefined if @list is empty */
 };
 
-/**
- * struct hwt_level - the layout of a level
- * @shift: log2 of the number of ticks that one bucket spans
- * @mask:  number of buckets of the level, which is a power of two, less 1
- * @first: index of the level's first bucket in @bucket of struct hwt_buckets, a multiple of
- *         BITS_PER_LONG
- */
+/* The layout of a level. */
 struct hwt_level {
-	unsigned int		shift;
-	unsigned int		mask;
-	unsigned int		first;
+	unsigned int		shift;	/* log2 of the number of ticks that one bucket spans */
+	unsigned int		mask;	/* number of buckets, a power of two, less 1 */
+	unsigned int		first;	/* index of first bucket, multiple of BITS_PER_LONG */
 };
 
 /**
  * struct hwt_buckets - timeouts sorted by tick, coarsely
- * @level:     the layout of each level
- * @levels:    number of levels in use
+ * @level:     the layout of each level, of which the first @levels are in use
+ * @levels:    number of levels
  * @size:      number of entries in @bucket. A level with fewer than BITS_PER_LONG buckets has
  *             BITS_PER_LONG entries, of which the last are not used
  * @cursor:    the last tick that was reached: a timeout with this or an earlier tick is in @due or
@@ -60,7 +50,7 @@ struct hwt_level {
  * @soonest:   for each word of the top level's part of @occupied, a lower bound of @first of the
  *             buckets whose bits are set in the word; undefined if the word is 0
  * @due:       timeouts that are due, for the caller to take. hwt_buckets_advance() appends them in
- *             the order of their ticks; hwt_buckets_insert() appends a timeout that is due already
+ *             the order of ticks; hwt_buckets_insert() appends a timeout that is due already
  * @never:     timeouts with the tick HWT_TICK_NEVER
  * @moving:    timeouts that hwt_buckets_advance() has yet to put into the lists for their ticks.
  *             They come from a bucket that the cursor has entered or, after hwt_buckets_rebase(),
@@ -84,18 +74,12 @@ struct hwt_buckets {
 	bool			rebased;
 };
 
-/**
- * hwt_tick_relax() - the cheapest tick within a slack
- * @tick:  the earliest tick at which the timeout may fire
- * @slack: number of ticks by which the timeout may fire later
- *
- * Timeouts that share a tick share a wake-up. And if a timeout's tick is the first tick of its
- * bucket, the timeout is due when the cursor enters the bucket, without a move to a lower level.
- * For both reasons, pick the tick in [tick, tick + slack] that is a multiple of the highest power
- * of two: take the end of the interval, and clear all bits below the highest bit in which the end
- * differs from tick - 1.
- *
- * Return: the tick picked. It is HWT_TICK_NEVER only if @tick is HWT_TICK_NEVER.
+/*
+ * Return the cheapest tick in [tick, tick + slack]. Timeouts that share a tick share a wake-up. And
+ * a timeout whose tick is the first one of its bucket is due when the cursor enters the bucket,
+ * without a move to a lower level. For both reasons, pick the multiple of the highest power of two:
+ * in the end of the interval, clear all bits below the highest bit that differs from tick - 1. The
+ * result is HWT_TICK_NEVER only if @tick is.
  */
 static inline u64 hwt_tick_relax(u64 tick, u64 slack)
 {
@@ -110,8 +94,8 @@ static inline u64 hwt_tick_relax(u64 tick, u64 slack)
 }
 
 /*
- * Return true if a timeout is in a list by its @link. The member @link.next is NULL from the
- * timeout's initialisation until it is put into a list, and again after it was removed.
+ * Return true if a timeout is in a list by its @link. @link.next is NULL from the initialisation
+ * until the timeout is put into a list, and again after it was removed.
  */
 static inline bool hwt_linked(const struct hwt_timeout *timeout)
 {

@@ -3,9 +3,9 @@
  * Calls of the clients' functions, and the checks before and after them
  *
  * During a callback, hwt holds a lockdep map of the timeout. hwt_cancel_sync(), hwt_shutdown_sync()
- * and hwt_wait() take the same map, so lockdep reports that a callback and a task that waits for it
- * may deadlock, before they do. hwt also reports a callback that leaves its context changed, for
- * example with a lock held.
+ * and hwt_wait() take the same map, so lockdep reports a possible deadlock of a callback and a task
+ * that waits for it. hwt also reports a callback that leaves its context changed, for example with
+ * a lock held.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -87,8 +87,8 @@ static void hwt_call_check(const struct hwt_runner *runner, const struct hwt_cal
 
 #ifdef CONFIG_LOCKDEP
 /*
- * Each callback holds this map. While a task holds it, hwt takes no map of a further timeout: both
- * timeouts may have the same lockdep class, and lockdep would report a recursion.
+ * Each callback holds this map. While a task holds it, hwt takes no map of a further timeout: if
+ * both had the same lockdep class, lockdep would report a recursion.
  */
 static struct lockdep_map hwt_inside_map =
 	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
@@ -129,10 +129,10 @@ void hwt_lockdep_shard(struct hwt_shard *shard)
 }
 
 /*
- * Take the lockdep maps for a call. The shard's map, which stands for all callbacks of the shard,
- * is taken on the shard's threads only. If a callback that hwt_cancel_sync() or hwt_shutdown_sync()
- * runs took this map, lockdep would assume that the caller of these functions waits for all
- * callbacks of the shard, and would report callbacks that take a lock which the caller holds.
+ * Take the lockdep maps for a call. The shard's map stands for all callbacks of the shard, and is
+ * taken on the shard's threads only. If a _sync call took it for a callback that it runs, lockdep
+ * would assume that the _sync call waits for all callbacks of the shard, and would report those
+ * that take a lock which the caller of the _sync call holds.
  */
 static void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 			      struct hwt_call *call)
@@ -209,7 +209,7 @@ static noinline void hwt_slow_report(struct hwt_shard *shard, const struct hwt_r
 /* -- Timing ---------------------------------------------------------------- */
 
 /*
- * To read the clock may take as long as a quick call, which takes at most HWT_QUICK_NS. So after
+ * A reading of the clock may take as long as a quick call, which takes up to HWT_QUICK_NS. So after
  * HWT_QUICK_CALLS quick calls in a row, hwt_call_time() times only some calls.
  */
 #define HWT_QUICK_NS	(2 * NSEC_PER_USEC)
@@ -223,9 +223,9 @@ void hwt_runner_read_clock(struct hwt_runner *runner)
 
 /*
  * Return the duration of a call that has just returned, ns; 0 if it is not known. After
- * HWT_QUICK_CALLS quick calls in a row, only each HWT_QUICK_CALLS-th call is timed, and each call
- * during which jiffies changed, so that a call longer than a jiffy is always timed. Such a call
- * counts from the last reading of the clock, so its time includes the untimed calls before it.
+ * HWT_QUICK_CALLS quick calls in a row, time only each HWT_QUICK_CALLS-th call, and each call
+ * during which jiffies changed, so that a call longer than a jiffy is always timed. Such a time
+ * begins at the last reading of the clock, so it includes the untimed calls before.
  */
 static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 {
@@ -245,13 +245,9 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 
 /* -- Calling --------------------------------------------------------------- */
 
-/**
- * hwt_call_begin() - prepare to call a client's function
- * @shard:   the shard; its lock is held, and is released
- * @runner:  the runner that calls
- * @timeout: the timeout, which is RUNNING, and so valid; shard->clock_timeout for shard->clock_set
- * @fn:      the function that will be called, to be named in reports
- * @call:    filled in for hwt_call_end()
+/*
+ * Prepare to call @fn, a client's function, for a timeout, which is RUNNING, and so valid; for
+ * shard->clock_set, this is shard->clock_timeout. Fill in @call. Releases the shard's lock.
  */
 void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
@@ -292,8 +288,8 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	if (unlikely(took > shard->slowest_ns))
 		WRITE_ONCE(shard->slowest_ns, took);
 	/*
-	 * hwt_engine_kick() reads this without the lock. If it still finds the callback, the engine
-	 * finds @kicked before its next sleep (wait.state in hwt_engine_sleep_until()).
+	 * If hwt_engine_kick(), which takes no lock, still finds the callback, the engine finds
+	 * @kicked before its next sleep (wait.state in hwt_engine_sleep_until()).
 	 */
 	WRITE_ONCE(runner->current_timeout, NULL);
 }
@@ -308,7 +304,7 @@ void hwt_call_unbalanced(const void *fn, int before)
 
 /*
  * Read the clock after a call in a softirq during which jiffies changed, and report a call that
- * took long. Return its duration, ns. Up to a jiffy of it may belong to calls before.
+ * took long. Return its duration, ns, which may include up to a jiffy of earlier calls.
  */
 u64 hwt_call_timed(struct hwt_shard *shard, const void *fn, u64 began)
 {
@@ -326,12 +322,10 @@ u64 hwt_call_timed(struct hwt_shard *shard, const void *fn, u64 began)
 	return took;
 }
 
-/**
- * hwt_call_release() - call the ->release of a timeout whose hold has ended
- * @shard:   the shard; its lock is held, and is dropped around the call
- * @runner:  the runner that calls
- * @timeout: the timeout, which must not be accessed, since its hold is over
- * @call:    prepared by hwt_call_prepare() before the hold ended; its @fn is not NULL
+/*
+ * Call the ->release of a timeout whose hold is over, so that only its address is used. Before the
+ * end of the hold, hwt_call_prepare() has prepared @call, whose @fn is not NULL. Drops the shard's
+ * lock around the call.
  */
 void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call)
@@ -350,7 +344,7 @@ void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 	release(timeout);
 	hwt_call_check(runner, call);
 	hwt_lockdep_end(shard, runner, call);
-	/* Drop the cached timestamp: the ->release is not timed, and may have taken long. */
+	/* The ->release is not timed, and may have taken long: read the clock anew. */
 	runner->stamp = 0;
 	spin_lock_irq(&shard->lock);
 	WRITE_ONCE(runner->current_timeout, NULL);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Calls of the clients' functions
- */
+/* Calls of the clients' functions */
 #ifndef _HWT_CORE_CALLBACK_H
 #define _HWT_CORE_CALLBACK_H
 
@@ -9,39 +7,26 @@
 
 #include "core/shard.h"
 
-/**
- * struct hwt_call - a call of a client's function
- * @fn:          the function that is called
- * @began:       time at which the call began, on CLOCK_MONOTONIC, ns; see hwt_call_time()
- * @cpu_ns:      CPU time of the task at the beginning of the call, ns, as of the scheduler's last
- *               tick or context switch
- * @preempt:     preemption count. The members from @preempt to @irqs_off have the values from
- *               before the call; hwt_call_check() compares them with those after the call.
- * @rcu:         number of nested RCU read-side sections
- * @locks:       number of locks held, as counted by lockdep
- * @migrate:     number of nested migrate_disable() sections
- * @irqs_off:    true if interrupts are off
- * @nested:      true if the call is inside another callback; then only hwt_inside_map is acquired
- * @lockdep_map: copy of the timeout's lockdep map, because the timeout may be freed during the call
- *
- * The structure is on the stack of the runner that calls.
+/*
+ * A call of a client's function. hwt_call_check() compares the members from @preempt to @irqs_off,
+ * which have the values from before the call, with those after the call.
  */
 struct hwt_call {
 	const void	*fn;
-	u64		began;
-	u64		cpu_ns;
-	int		preempt;
-	int		rcu;
-	int		locks;
-	int		migrate;
+	u64		began;		/* on CLOCK_MONOTONIC, ns; see hwt_call_time() */
+	u64		cpu_ns;		/* CPU time of the task, as last updated by the scheduler */
+	int		preempt;	/* preemption count */
+	int		rcu;		/* number of nested RCU read-side sections */
+	int		locks;		/* number of locks held, as counted by lockdep */
+	int		migrate;	/* number of nested migrate_disable() sections */
 	bool		irqs_off;
-	bool		nested;
+	bool		nested;		/* inside another callback: acquire hwt_inside_map only */
 #ifdef CONFIG_LOCKDEP
-	struct lockdep_map lockdep_map;
+	struct lockdep_map lockdep_map;	/* a copy: the timeout may be freed during the call */
 #endif
 };
 
-/* Copy the members of a timeout that a call needs at its end: the timeout may be freed by then. */
+/* Copy what a call needs at its end, when the timeout may have been freed. */
 static inline void hwt_call_copy(struct hwt_call *call, const struct hwt_timeout *timeout)
 {
 #ifdef CONFIG_LOCKDEP
@@ -69,9 +54,7 @@ static inline bool hwt_module_needs(const struct hwt_timeout *timeout, const str
 	       within_module((unsigned long)ops->release, module);
 }
 
-/*
- * hwt_call_begin() drops the shard's lock, hwt_call_end() takes it, hwt_call_release() does both.
- */
+/* hwt_call_begin() drops the shard's lock, hwt_call_end() takes it; hwt_call_release(): both. */
 void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
 		    struct hwt_call *call);

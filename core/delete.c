@@ -2,9 +2,8 @@
 /*
  * hwt_delete(): cancel a timeout and take it back at once
  *
- * The engine is not needed, so this is the only cancel after which the memory of a timeout belongs
- * to the caller without a wait: the caller collects the timeout, or the list on which it is,
- * itself.
+ * This is the only cancel after which the memory of a timeout belongs to the caller without a wait:
+ * instead of the engine, the caller collects the timeout, or the list on which it is.
  */
 #include <linux/export.h>
 #include <linux/llist.h>
@@ -18,8 +17,8 @@
 #include "core/wait.h"
 
 /*
- * If the timeout was the last one pushed on its submission list, take it off this list. A timeout
- * that is deleted soon after it was scheduled is found here, so the list need not be collected.
+ * If the timeout was the last one pushed on its submission list, take it off. A timeout that is
+ * deleted soon after it was scheduled is found here, so that the list need not be collected.
  */
 static bool hwt_delete_last(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -34,7 +33,7 @@ static bool hwt_delete_last(struct hwt_shard *shard, struct hwt_timeout *timeout
 	 */
 	if (smp_load_acquire(first) != node)
 		return false;
-	/* No barrier: the timeout is in the caller's hands, and the list is of no other use. */
+	/* No barrier: to take the timeout off the list publishes nothing to other CPUs. */
 	if (!try_cmpxchg(first, &node, node->next))
 		return false;
 	hwt_count(&shard->collected, 1);
@@ -42,9 +41,9 @@ static bool hwt_delete_last(struct hwt_shard *shard, struct hwt_timeout *timeout
 }
 
 /*
- * Collect a timeout, unless it is on shard->owed. A timeout that is armed only need not be
- * collected if it can be taken off its submission list: then set *@taken. Return the timeout's
- * state, in which SUBMITTED is clear, or the timeout is taken or on shard->owed.
+ * Collect a timeout, unless it is on shard->owed. If it can be taken off its submission list, and
+ * is ARMED but not RUNNING, only set *@taken. Return its state: SUBMITTED is clear, or the timeout
+ * is taken or on shard->owed.
  */
 static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeout, bool *taken,
 			      unsigned long *flags)
@@ -70,16 +69,11 @@ static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeo
 	return state;
 }
 
-/**
- * hwt_delete_locked() - do what hwt_delete() or hwt_try_delete() does
- * @shard:   the timeout's shard; its lock is held, and may be dropped and taken again
- * @timeout: the timeout
- * @set:     HWT_F_SHUTDOWN to shut the timeout down, too, else 0
- * @try:     leave the timeout as it is while its callback is executing
- * @flags:   from the spin_lock_irqsave() of the lock
- *
- * Return: 1 if the timeout was pending, and the hold is over; -EBUSY if @try is true and a callback
- * is executing; else 0.
+/*
+ * Do what hwt_delete() or, if @try is true, hwt_try_delete() does; the shard's lock may be dropped
+ * and taken again. @set: HWT_F_SHUTDOWN to shut the timeout down, too, else 0. @flags: from the
+ * spin_lock_irqsave() of the lock. Return 1 if the timeout was pending, and the hold is over;
+ * -EBUSY if @try is true and a callback is executing; else 0.
  */
 int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try,
 		      unsigned long *flags)
@@ -142,16 +136,13 @@ static int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout,
  * Process context, softirq and hard interrupt; interrupts on or off. Not in NMI, and not with a
  * lock of the scheduler or of a timer held. On PREEMPT_RT only where a spinlock_t may be taken:
  * with interrupts and preemption on, and with no raw spinlock held. The counterpart of
- * timer_delete(): where
+ * timer_delete(), for code such as "if (timer_delete(&object->timer)) put(object)".
  *
- *	if (timer_delete(&object->timer))
- *		put(object);
- *
- * is right, hwt_delete() is. Neither ->cancelled nor ->release is called for a timeout that is
- * given back. Never waits for a callback. May spin while another CPU that schedules or cancels the
- * timeout is between its change of the state and its push. If the timeout was scheduled earlier and
- * is on a submission list, this collects the list: the time grows with the number of timeouts that
- * one CPU has scheduled or cancelled since the engine last collected.
+ * Neither ->cancelled nor ->release is called for a timeout that is given back. Never waits for a
+ * callback. May spin while another CPU that schedules or cancels the timeout is between its change
+ * of the state and its push. If the timeout is on a submission list, but not the newest entry, this
+ * collects the list: the time grows with the number of timeouts that one CPU has scheduled or
+ * cancelled since the engine last collected.
  *
  * On a BH wheel, a timeout may be pending while its callback is executing: one that is periodic, or
  * was scheduled again. Then true says nothing about that callback: if it uses the object by the

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * hwt_delete(): cancel a timeout and take it back at once
- */
+/* hwt_delete(): cancel a timeout and take it back at once */
 #ifndef _HWT_CORE_DELETE_H
 #define _HWT_CORE_DELETE_H
 

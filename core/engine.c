@@ -3,8 +3,8 @@
  * The engine: the passes of its thread, and the work that runners do under the shard's lock
  *
  * A pass collects submissions, advances the cursor and, on a shard without workers, runs callbacks
- * of due timeouts. core/state.h describes the life of a timeout. The functions of core/submit.c
- * change states without a lock, so those here use a compare-and-swap, and decide again if it fails.
+ * of due timeouts. core/state.h describes the life of a timeout. Calls in core/submit.c change
+ * states without a lock, so each change here is a compare-and-swap, repeated if it fails.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -49,7 +49,9 @@ void hwt_lock_break(struct hwt_shard *shard)
 	spin_lock_irq(&shard->lock);
 }
 
-/* Drop the lock for a moment, and clear the cached time: no callback's time includes the break. */
+/*
+ * Drop the lock for a moment. Clear the cached time, or a callback's time would include the break.
+ */
 void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 	__must_hold(&shard->lock)
 {
@@ -58,9 +60,9 @@ void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 }
 
 /*
- * Return the time on the shard's clock, ns. On CLOCK_REALTIME, ignore changes of the clock since
- * the last hwt_engine_check_clock(): if the cursor followed a change, and the change was undone
- * before the next check, that check would find no change, and would not set the cursor back.
+ * Return the time on the shard's clock, ns. On CLOCK_REALTIME, leave out changes of the clock since
+ * the last hwt_engine_check_clock(). If the cursor followed a change that is undone before the next
+ * check, that check would find no change, and would not set the cursor back.
  */
 static u64 hwt_engine_now(const struct hwt_shard *shard)
 {
@@ -156,12 +158,12 @@ void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tic
 {
 	bool past = tick < shard->intake_since;
 
-	/* The engine itself needs no kick: it looks at the buckets before it sleeps. */
+	/* The engine needs no kick from itself: it looks at the buckets before it sleeps. */
 	if (current != shard->engine.task && tick < (u64)atomic64_read(&shard->wake_tick)) {
 		hwt_engine_kick_locked(shard, tick);
 		/*
-		 * The engine sleeps beyond @tick, but a timeout submitted in time would have woken
-		 * it. So if @tick has passed, this timeout was scheduled for the past.
+		 * A timeout submitted in time would have woken the engine before @tick. So if @tick
+		 * has passed, this one was scheduled for the past.
 		 */
 		past |= tick < hwt_engine_tick(shard);
 	}
@@ -171,7 +173,6 @@ void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tic
 	}
 }
 
-/* Remove a timeout from its bucket or the due list. */
 void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -193,7 +194,6 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	hwt_wake_timeout(shard, timeout);
 }
 
-/* Take a timeout off shard->owed. */
 void hwt_unowe(struct hwt_timeout *timeout)
 {
 	list_del(&timeout->link);
@@ -285,9 +285,9 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 	for_each_possible_cpu(cpu) {
 		inbox = per_cpu_ptr(shard->inbox, cpu);
 		/*
-		 * Collect the entries in inbox->fresh, take the lists into it, and collect these
-		 * entries. While the lock is dropped, another context may take the lists, but only
-		 * once inbox->fresh is empty. Then inbox->taken changes, which ends the loop.
+		 * Collect inbox->fresh, take the lists into it, and collect it again. Another
+		 * context may take the lists while the lock is dropped, but only once inbox->fresh
+		 * is empty: then inbox->taken changes, which ends the loop.
 		 */
 		end = inbox->taken + 1;
 		while (time_before(inbox->taken, end) &&
@@ -303,8 +303,8 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 }
 
 /*
- * Drop the lock for a moment, in a context that may have interrupts off. @flags: from the
- * spin_lock_irqsave() of the lock.
+ * Drop the lock for a moment, where interrupts may be off. @flags: those of its
+ * spin_lock_irqsave().
  */
 void hwt_lock_pause(struct hwt_shard *shard, unsigned long *flags)
 	__must_hold(&shard->lock)
@@ -327,8 +327,8 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	unsigned long end = inbox->taken + 1;
 
 	/*
-	 * If @cpu has pushed the timeout, the timeout is in inbox->fresh now, or once the lists are
-	 * taken and inbox->taken is @end. If it is in neither batch, the caller tries again.
+	 * If @cpu has pushed the timeout, it is in inbox->fresh now, or after the next take of the
+	 * lists. If it is in neither batch, the caller tries again.
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
 	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu)) {
@@ -341,15 +341,12 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	}
 }
 
-/**
- * hwt_end_hold() - end a timeout's hold and call its client, unless it was armed again
- * @shard:   the shard, whose lock is held, and is dropped around callbacks
- * @runner:  the runner that calls the client
- * @timeout: a timeout that is SUBMITTED and not RUNNING: it is on shard->owed, or the caller has
- *           set SUBMITTED under the shard's lock, and has not pushed the timeout. A mark (struct
- *           hwt_mark) on shard->owed may be passed instead: it is only taken off the list
- *
- * The timeout may have been freed on return.
+/*
+ * End a timeout's hold and call its client, unless it was armed again; it may have been freed on
+ * return. The timeout is SUBMITTED and not RUNNING: it is on shard->owed, or the caller has set
+ * SUBMITTED under the shard's lock, and has not pushed the timeout. A mark (struct hwt_mark) on
+ * shard->owed may be passed instead: it is only taken off the list. Drops the lock around
+ * callbacks.
  */
 void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -442,14 +439,10 @@ static struct hwt_change hwt_finish_change(struct hwt_shard *shard, struct hwt_t
 	return change;
 }
 
-/**
- * hwt_finish() - clear RUNNING after a callback, and link the timeout again or end its hold
- * @shard:   the shard, whose lock is held, and is dropped around callbacks
- * @runner:  the runner that has set RUNNING
- * @timeout: the timeout, which is RUNNING; its callback, if there was one, has returned
- * @notify:  if true, call a cancelled timeout's ->cancelled, if any, while RUNNING is still set
- *
- * The timeout may have been freed on return.
+/*
+ * Clear RUNNING after a callback of @runner, and link the timeout again or end its hold: it may
+ * have been freed on return. If @notify is true, first call a cancelled timeout's ->cancelled, if
+ * it has one. Drops the lock around callbacks.
  */
 void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 		struct hwt_timeout *timeout, bool notify)
@@ -482,8 +475,8 @@ u64 hwt_engine_tick(const struct hwt_shard *shard)
 }
 
 /*
- * Take a timeout off the due list. Return true if it fires: then it is RUNNING, and @due is filled
- * in. Return false if it was cancelled or pushed back, or is a mark (struct hwt_mark).
+ * Take a timeout off the due list. If it fires, make it RUNNING, fill in @due, and return true.
+ * Return false if it was cancelled or pushed back, or is a mark (struct hwt_mark).
  */
 static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 			   struct hwt_due *due)
@@ -559,7 +552,6 @@ void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_finish(shard, runner, timeout, true);
 }
 
-/* Return true if the engine must fire no timeout now. */
 static bool hwt_engine_halted(const struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -587,9 +579,9 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 /* -- Passes -------------------------------------------------------------- */
 
 /*
- * Raise @intake_since (see struct hwt_shard) to the tick at which the engine was woken. A timeout
- * that was submitted in time for an earlier tick would have woken the engine earlier. So if a
- * timeout with an earlier tick is collected from now on, its tick had passed when it was scheduled.
+ * Raise @intake_since (see struct hwt_shard) to the tick at which the engine was woken: a timeout
+ * that was submitted in time for an earlier tick would have woken it earlier. So if a timeout with
+ * an earlier tick is collected from now on, it was scheduled after its tick had passed.
  */
 static void hwt_engine_intake_since(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
@@ -598,7 +590,7 @@ static void hwt_engine_intake_since(struct hwt_shard *shard, u64 now)
 
 	if (shard->clock == HWT_CLOCK_REALTIME)
 		ns += shard->clock_offset;
-	/* On a BH shard, whoever makes a pass run earlier lowers wake_tick for it: no guess. */
+	/* On a BH shard, @woken_tick is exact: a kick lowers wake_tick to the tick of its pass. */
 	if (!hwt_is_bh(shard))
 		tick = min(tick, hwt_ns_to_tick(shard, ns));
 	shard->intake_since = max(shard->intake_since, tick);
@@ -606,8 +598,8 @@ static void hwt_engine_intake_since(struct hwt_shard *shard, u64 now)
 
 /*
  * Move the cursor forward after a long sleep, so that timeouts to be collected go to lower levels.
- * Stop it before @intake_since: even if the thread has run long after it was woken, the timeouts
- * that came due meanwhile are linked into buckets, and fire in the order of ticks.
+ * Stop before @intake_since: timeouts that came due after the wake-up, before the thread ran, are
+ * then linked into buckets, and fire in the order of ticks.
  */
 static void hwt_engine_catch_up(struct hwt_shard *shard, u64 now)
 {
@@ -659,8 +651,8 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 		hwt_count(&shard->clock_sets, 1);
 		if (shard->clock_set && !shard->stopping) {
 			/*
-			 * The lock is dropped for the call of clock_set(). No worker fires a
-			 * timeout meanwhile: hwt_clock_moved() is true until clock_offset is set.
+			 * The lock is dropped for the call. No worker fires a timeout meanwhile:
+			 * hwt_clock_moved() is true until clock_offset is set.
 			 */
 			shard->engine.call = ++shard->calls;
 			hwt_call_begin(shard, &shard->engine, &shard->clock_timeout,
@@ -730,8 +722,8 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	bool done;
 
 	/*
-	 * The loop below advances only while the due list is empty. Timeouts that become due again
-	 * and again may keep it from ever being empty, so advance here if any are due now.
+	 * The loop below advances only while no timeout is due. Timeouts that come due again and
+	 * again could prevent that, so advance here.
 	 */
 	if (!list_empty(&buckets->due))
 		hwt_engine_advance(shard, now);
@@ -763,9 +755,9 @@ static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
 }
 
 /*
- * Advance and fire. Then end the holds of the timeouts on shard->owed in steps; after each step,
- * collect, advance and fire. Limit the holds and the firings: other contexts may add more of them.
- * Add the number of timeouts collected to *@collected. Return the number taken off the due list.
+ * Advance and fire. Then end the holds of the timeouts on shard->owed, and after each HWT_STEP of
+ * them collect, advance and fire. Limit all this, since other contexts may add more work. Add the
+ * number of timeouts collected to *@collected. Return the number taken off the due list.
  */
 static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned int *collected)
 	__must_hold(&shard->lock)
@@ -816,8 +808,8 @@ void hwt_engine_pass(struct hwt_shard *shard)
 		shard->woken_tick = wake_tick;
 	hwt_engine_intake_since(shard, now);
 	/*
-	 * A jump of the clock may make timeouts due that are not collected yet. If ticks were
-	 * skipped now, these would fire out of order, so skip ticks only if there was no jump.
+	 * After a jump, timeouts that are not collected yet may be due. If the cursor skipped their
+	 * ticks now, they would fire out of order.
 	 */
 	if (!jumped)
 		hwt_engine_catch_up(shard, now);
@@ -860,7 +852,6 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	return tick;
 }
 
-/* Return the shard's clock as a clockid_t, for timers. */
 clockid_t hwt_clock_id(const struct hwt_shard *shard)
 {
 	switch (shard->clock) {
@@ -970,7 +961,7 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 	shard->engine.stamp = 0;
 	spin_lock_irq(&shard->lock);
 	if (!shard->stopping) {
-		/* A cancel during a pass of a BH shard does not cause another pass. */
+		/* On a BH shard, a cancel during a pass could not kick: plan its collection. */
 		if (hwt_is_bh(shard))
 			hwt_engine_reclaim(shard);
 		collected = hwt_collect(shard, HWT_COLLECT_STEP);
@@ -978,8 +969,8 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 	tick = collected < HWT_COLLECT_STEP ? hwt_engine_target(shard) : 0;
 	spin_unlock_irq(&shard->lock);
 	/*
-	 * On a BH shard, hwt_bh_kick() may have lowered wake_tick further: keep the lower tick. No
-	 * barrier: the sleep, or the timer, that follows ends at the lowest tick that was stored.
+	 * hwt_bh_kick() may have lowered wake_tick further: keep the lower tick. No barrier: the
+	 * sleep, or the timer, that follows ends at the lowest tick that was stored.
 	 */
 	while (tick < published &&
 	       !atomic64_try_cmpxchg(&shard->wake_tick, (s64 *)&published, tick))
@@ -995,9 +986,9 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
  * pushes the entry finds the published values. The engine must not sleep beyond the published
  * wake_tick, because a caller that has compared its tick with wake_tick does not look again.
  *
- * sleep_seq is for a timeout that a caller has made SUBMITTED, but has not pushed. If another CPU
- * moves it to an earlier tick, and wakes the engine, the timeout is on no list: the engine sleeps
- * again. The caller then pushes the timeout, finds sleep_seq changed, and wakes the engine again.
+ * sleep_seq is for a timeout that one CPU has made SUBMITTED but not pushed yet, and that another
+ * CPU moves to an earlier tick. The engine, woken by the other CPU, finds the timeout on no list,
+ * and sleeps again. Then the push finds sleep_seq changed, and wakes the engine again.
  */
 bool hwt_engine_idle(struct hwt_shard *shard, u64 *tick)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The engine: collecting, advancing the cursor, and firing
- */
+/* The engine: collecting, advancing the cursor, and firing */
 #ifndef _HWT_CORE_ENGINE_H
 #define _HWT_CORE_ENGINE_H
 
@@ -15,8 +13,7 @@ void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tic
 
 /*
  * Insert a timeout into the buckets, under the shard's lock. Kick the engine even if the call that
- * scheduled the timeout has kicked it: the engine may have gone back to sleep before the timeout
- * was linked.
+ * scheduled the timeout has: the engine may have gone back to sleep before this call.
  */
 static inline void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 state)
 {
@@ -28,8 +25,8 @@ static inline void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout
 }
 
 /*
- * The caller holds the shard's lock. hwt_engine_tick() keeps it; the other functions may drop it
- * and take it again.
+ * The caller holds the shard's lock. hwt_unlink(), hwt_unowe(), hwt_collect_one() and
+ * hwt_engine_tick() keep it; the other functions may drop it and take it again.
  */
 void hwt_lock_break(struct hwt_shard *shard);
 void hwt_lock_pause(struct hwt_shard *shard, unsigned long *flags);
@@ -50,15 +47,15 @@ bool hwt_engine_advance(struct hwt_shard *shard, u64 tick);
 void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout);
 
-/* Called by the engine, without the shard's lock. */
+/* Called without the shard's lock. */
 bool hwt_engine_idle(struct hwt_shard *shard, u64 *tick);
 clockid_t hwt_clock_id(const struct hwt_shard *shard);
 void hwt_engine_pass(struct hwt_shard *shard);
 void hwt_engine_sleep(struct hwt_shard *shard);
 
 /*
- * Return true if CLOCK_REALTIME was set since the last hwt_engine_check_clock(). Timeouts in the
- * due list may then not be due any more, so none may fire before the next check.
+ * Return true if CLOCK_REALTIME was set since the last hwt_engine_check_clock(). Until the next, no
+ * timeout may fire, because those on the due list may not be due any more.
  */
 static inline bool hwt_clock_moved(const struct hwt_shard *shard)
 	__must_hold(&shard->lock)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What it takes to fire a timeout, beside its callback: its lateness, its next period */
+/* Firing, apart from the callback: the lateness of a timeout, its next period */
 #include <linux/math64.h>
 
 #include "core/fire.h"
@@ -34,7 +34,7 @@ void hwt_period_read(const struct hwt_shard *shard, const struct hwt_timeout *ti
 	period->next_ns = hwt_add_ns(next, period->period_ns);
 }
 
-/* Store what hwt_period_read() has found, once the timeout has fired. */
+/* Store what hwt_period_read() has found, once the timeout is sure to fire. */
 void hwt_period_store(struct hwt_shard *shard, struct hwt_timeout *timeout,
 		      const struct hwt_period *period)
 {
@@ -53,8 +53,8 @@ void hwt_period_store(struct hwt_shard *shard, struct hwt_timeout *timeout,
 
 /*
  * Return the lateness, ns, of a call that began two ticks or more after its timeout's tick, and
- * count it. A time in which the engine could not have served the timeout does not count: the
- * timeout was scheduled after its tick, or the clock was set.
+ * count it. Leave out time before the engine could serve the timeout: the timeout was scheduled
+ * after its tick (@past), or the clock was set.
  */
 u64 hwt_lateness_late(struct hwt_shard *shard, u64 began, u64 tick, bool past)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What it takes to fire a timeout, on the engine's thread or in a softirq
- */
+/* What it takes to fire a timeout, on the shard's threads or in a softirq */
 #ifndef _HWT_CORE_FIRE_H
 #define _HWT_CORE_FIRE_H
 
@@ -16,40 +14,24 @@
 #include "core/submit.h"
 #include "core/wait.h"
 
-/**
- * struct hwt_due - when a timeout that fires was due
- * @tick: the tick for which the timeout was armed
- * @past: true if the timeout was scheduled for a tick that had passed
- */
+/* When a timeout that fires was due. */
 struct hwt_due {
-	u64	tick;
-	bool	past;
+	u64	tick;	/* the tick for which the timeout was armed */
+	bool	past;	/* true if that tick had passed when the timeout was scheduled */
 };
 
-/**
- * struct hwt_period - the times of a periodic timeout that fires
- * @first:     true if the timeout fires for the first time since it was scheduled
- * @mode:      HWT_MODE_FIXED_RATE or HWT_MODE_FIXED_DELAY
- * @period_ns: the period, ns
- * @next_ns:   with HWT_MODE_FIXED_RATE, the next deadline, ns on the shard's clock
- * @missed:    number of periods that passed without a callback
- */
+/* The times of a periodic timeout that fires. */
 struct hwt_period {
-	bool		first;
-	unsigned int	mode;
+	bool		first;	/* true if it fires for the first time since it was scheduled */
+	unsigned int	mode;	/* HWT_MODE_FIXED_RATE or HWT_MODE_FIXED_DELAY */
 	u64		period_ns;
-	u64		next_ns;
-	u64		missed;
+	u64		next_ns; /* at a fixed rate, the next deadline, ns on the shard's clock */
+	u64		missed;	/* number of periods that passed without a callback */
 };
 
-/**
- * hwt_due_take() - take a timeout off the due list, to fire it
- * @shard:   the shard; its lock is held
- * @timeout: the timeout
- * @due:     filled in, except @tick: the caller gets it from the timeout's old state when it fires
- *           the timeout
- *
- * Return: false if it is no timeout, but the mark of a flush (struct hwt_mark).
+/*
+ * Take a timeout off the due list, to fire it. Fill in @due, except @tick: the caller gets it from
+ * the state when it fires the timeout. Return false for the mark of a flush (struct hwt_mark).
  */
 static inline bool hwt_due_take(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				struct hwt_due *due)
@@ -65,8 +47,8 @@ static inline bool hwt_due_take(struct hwt_shard *shard, struct hwt_timeout *tim
 
 /*
  * Return the timeout of the due list to fire next: the last one if @last is true and the order of
- * ticks allows it, else the first one. The caller takes timeouts from the two ends in turn: while
- * the callback of one executes, the next one, at the other end, is prefetched.
+ * ticks allows it, else the first one. The caller takes them from both ends in turn: while the
+ * callback of one executes, the next one, at the other end, is prefetched.
  */
 static inline struct hwt_timeout *hwt_due_pick(struct hwt_shard *shard, bool last)
 	__must_hold(&shard->lock)
@@ -81,8 +63,8 @@ static inline struct hwt_timeout *hwt_due_pick(struct hwt_shard *shard, bool las
 	if (!last || hwt_is_mark(last_due))
 		return first_due;
 	/*
-	 * Keep the order of ticks: take the last timeout only if it has the tick of the first one,
-	 * or if it was pushed back beyond the cursor, and so does not fire now.
+	 * Keep the order of ticks: the last one must have the tick of the first one, or must have
+	 * been pushed back beyond the cursor, so that it does not fire now.
 	 */
 	tick = hwt_state_tick(hwt_timeout_state(last_due));
 	if (tick <= shard->buckets.cursor &&
@@ -119,9 +101,8 @@ static inline u64 hwt_touched_tick(const struct hwt_shard *shard, const struct h
 }
 
 /*
- * The engine has changed the state of a touched timeout from the tick at which it was due to
- * @state, which has the touched tick. Return true if a call has lowered @touched meanwhile: then
- * the state is due again, or for the lower tick, and the caller decides anew.
+ * The caller has set a touched timeout's tick to the touched tick, in @state. If a call has lowered
+ * @touched meanwhile, lower the tick as well, but not below the cursor, and return true.
  */
 static inline bool hwt_touch_again(const struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 state)
@@ -134,8 +115,8 @@ static inline bool hwt_touch_again(const struct hwt_shard *shard, struct hwt_tim
 }
 
 /*
- * Return the time at which a call began, ns on the shard's clock. @offset, the @clock_offset before
- * the call, makes the result correct even if CLOCK_REALTIME was set during the call.
+ * Return the time at which a call began, ns on the shard's clock. @offset is clock_offset from
+ * before the call, in case CLOCK_REALTIME was set during the call.
  */
 static inline u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt_call *call,
 				 s64 offset)
@@ -150,8 +131,8 @@ static inline u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt
 u64 hwt_lateness_late(struct hwt_shard *shard, u64 began, u64 tick, bool past);
 
 /*
- * Count how late a call of ->expire began, as docs/statistics.md defines it. Called under the lock.
- * @began: the time at which it began, ns on the shard's clock.
+ * Count how late a call of ->expire began (docs/statistics.md). Called under the lock. @began: ns
+ * on the shard's clock.
  */
 static inline void hwt_lateness_count(struct hwt_shard *shard, u64 began,
 				      const struct hwt_due *due)

@@ -16,8 +16,8 @@ void hwt_engine_irq_work(struct irq_work *work)
 	struct hwt_shard *shard = container_of(work, struct hwt_shard, irq_work);
 
 	/*
-	 * Wake the engine only if it is in no callback: a wake-up might end a callback's sleep.
-	 * After a callback, the engine reads @kicked, which was set before this read (kick.after).
+	 * A wake-up might end the sleep of a callback, so do not wake an engine in one. After it,
+	 * the engine reads @kicked, which was set before this read (kick.after).
 	 */
 	if (!READ_ONCE(shard->engine.current_timeout))
 		wake_up_process(shard->thread);
@@ -59,8 +59,8 @@ static void __hwt_engine_kick(struct hwt_shard *shard, bool direct)
 }
 
 /*
- * Wake the engine, or keep it awake. Any context. The caller keeps the shard from being freed. In
- * NMI or with interrupts off, the caller may hold a lock of the scheduler: let an interrupt wake
+ * Wake the engine, or keep it awake. Any context; the caller keeps the shard from being freed. In
+ * NMI or with interrupts off, the caller may hold a lock of the scheduler, so an interrupt wakes
  * the engine.
  */
 void hwt_engine_kick(struct hwt_shard *shard)
@@ -68,7 +68,7 @@ void hwt_engine_kick(struct hwt_shard *shard)
 	hwt_engine_kick_at(shard, 0);
 }
 
-/* Do the same for a timeout of a given tick: a BH shard runs a pass at that tick. */
+/* The same for a timeout of a given tick: a BH shard runs a pass at that tick. */
 void hwt_engine_kick_at(struct hwt_shard *shard, u64 tick)
 {
 	bool direct = !in_nmi() && !irqs_disabled();
@@ -79,7 +79,7 @@ void hwt_engine_kick_at(struct hwt_shard *shard, u64 tick)
 		__hwt_engine_kick(shard, direct);
 }
 
-/* Do the same under the shard's lock, which no holder of a lock of the scheduler takes. */
+/* The same under the shard's lock, which no holder of a lock of the scheduler takes. */
 void hwt_engine_kick_locked(struct hwt_shard *shard, u64 tick)
 	__must_hold(&shard->lock)
 {

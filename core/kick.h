@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Kicks: wake-ups of the engine
- */
+/* Kicks: wake-ups of the engine */
 #ifndef _HWT_CORE_KICK_H
 #define _HWT_CORE_KICK_H
 
@@ -10,11 +8,11 @@
 #include "core/shard.h"
 
 /*
- * Return true if the engine was kicked and needs no other kick. While the irq_work of a kick is
- * pending, return false, because the CPU on which the work was queued may go offline without
- * running it. (If an NMI queues the work in the last moments of a CPU, the work stays pending until
- * that CPU is online again. Until then, a kick with interrupts off has no effect, because it cannot
- * queue the work again. Any other kick wakes the engine directly.)
+ * Return true if the engine was kicked and needs no other kick. Return false while the irq_work of
+ * a kick is pending, because its CPU may go offline without running it. (If an NMI queues the work
+ * in the last moments of a CPU, the work stays pending until that CPU is online again. Until then,
+ * a kick with interrupts off cannot queue it, and has no effect; any other kick wakes the engine
+ * directly.)
  */
 static inline bool hwt_engine_kicked(struct hwt_shard *shard)
 {

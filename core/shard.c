@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Shards: each is one engine of a wheel, with its data
- *
- * A timeout belongs to one shard from its initialisation on. A function whose argument is a wheel
- * (hwt_wheel.c) visits all shards of the wheel.
- */
+/* Shards: each is one engine of a wheel, with its data */
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/log2.h>
@@ -34,7 +29,6 @@ void hwt_shard_free(struct hwt_shard *shard)
 	kfree(shard);
 }
 
-/* Set the members of a new shard that need no allocation. */
 static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args *args)
 {
 	const struct hwt_wheel_params *params = args->params;
@@ -71,7 +65,7 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 
 /*
  * Create the buckets. For large memory, kvmalloc_node() would try hard to get contiguous pages if
- * @gfp has __GFP_RETRY_MAYFAIL. So use __vmalloc(), which takes no @node, if none is given.
+ * @gfp has __GFP_RETRY_MAYFAIL. So if no @node is given, use __vmalloc(), which takes none.
  */
 static int hwt_shard_alloc_buckets(struct hwt_shard *shard, const struct hwt_wheel_params *params,
 				   gfp_t gfp, int node)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A shard: an engine with its buckets, its lock, its threads, and its data for each CPU and for
- * each runner of callbacks
- */
+/* A shard: an engine with its buckets, lock and threads, and data for each CPU and each runner */
 #ifndef _HWT_CORE_SHARD_H
 #define _HWT_CORE_SHARD_H
 
@@ -27,134 +24,92 @@
 #include "core/buckets.h"
 
 /*
- * Number of timeouts that are handled at a time. Then the shard's lock is dropped for a moment, so
- * that other contexts get it, and interrupts come.
+ * Number of timeouts that are handled before the shard's lock is dropped for a moment, so that
+ * other contexts get it, and interrupts come.
  */
 #define HWT_STEP		32
 /* Maximum number of submissions that a pass collects at once, before it fires due timeouts. */
 #define HWT_COLLECT_STEP	1024
 /* Maximum number of submissions that a pass collects in total, so that the pass ends. */
 #define HWT_COLLECT_MAX		100000
-/*
- * Maximum number of timeouts that are moved between buckets before a pass collects or fires again.
- */
+/* Maximum number of timeouts that an advance moves before a pass collects or fires again. */
 #define HWT_ADVANCE_MAX		100000
 /* Maximum number of due timeouts that fire, and of holds that end, before a pass collects again. */
 #define HWT_FIRE_MAX		HWT_COLLECT_STEP
-/*
- * After this many schedules of timeouts that were not pending, a CPU kicks the engine, which then
- * collects them. A power of two.
- */
+/* A CPU kicks the engine after this many schedules of timeouts not pending. A power of two. */
 #define HWT_BACKLOG		2048
 /*
- * A callback is counted as "behind" if it is late by more than this many ticks or, if a revolution
- * of level 0 is shorter, by more than a revolution.
+ * A callback is "behind" if it is late by more than this many ticks, or by more than a revolution
+ * of level 0, whichever is less.
  */
 #define HWT_BEHIND_TICKS	512
-/*
- * Number of submission lists of a CPU. Entries are collected from each list in turn, so that the
- * next entry of each list can be prefetched.
- */
+/* Number of submission lists of a CPU. They are collected in turn, to prefetch from the others. */
 #define HWT_CHAINS		4
 /* Number of lateness counters. The index is fls64(ns), at most 63 for a lateness below 2^63 ns. */
 #define HWT_LATENESS_MAX	64
 
-/**
- * struct hwt_inbox - the submissions of one CPU to one shard
- * @list:      the submission lists: timeouts with SUBMITTED set, newest first. A hash of a
- *             timeout's address selects its list. Any context on this CPU pushes timeouts, with
- *             preemption disabled; see hwt_push(). A holder of the shard's lock, on any CPU, takes
- *             each list as a whole, or its newest entry (hwt_delete()).
- * @scheduled: number of schedules of timeouts that were not pending
- * @rearmed:   number of schedules of timeouts that were pending
- * @cancelled: number of cancels of timeouts that were pending
- * @rejected:  number of schedules refused because the shard was closed, or because @max_pending of
- *             the shard was reached
- * @fresh:     entries taken off the submission lists and not collected yet, in a list for each of
- *             the submission lists
- * @chain:     @chain % HWT_CHAINS is the index of the list in @fresh from which an entry was last
- *             collected; these lists take turns
- * @taken:     number of times that the submission lists, all at once, were moved to @fresh
- * @intake:    node in the list @intake of struct hwt_shard while @fresh may have entries
- *
- * The counters are changed by this_cpu operations only, and summed by readers. The shard's lock
- * protects @fresh and the members after it. So any holder of the lock can collect entries that
- * another holder has taken.
+/*
+ * The submissions of one CPU to one shard. The counters are changed by this_cpu operations only,
+ * and summed by readers. The shard's lock protects @fresh and the members after it.
  */
 struct hwt_inbox {
+	/*
+	 * The submission lists: SUBMITTED timeouts, newest first. A hash of a timeout's address
+	 * selects its list. Any context on this CPU pushes timeouts (hwt_push()). A holder of the
+	 * shard's lock, on any CPU, takes each list as a whole, or its newest entry (hwt_delete()).
+	 */
 	struct llist_head	list[HWT_CHAINS];
-	unsigned long		scheduled;
-	unsigned long		rearmed;
-	unsigned long		cancelled;
-	unsigned long		rejected;
+	unsigned long		scheduled;	/* schedules of timeouts that were not pending */
+	unsigned long		rearmed;	/* schedules of pending timeouts */
+	unsigned long		cancelled;	/* cancels of pending timeouts */
+	unsigned long		rejected;	/* schedules refused: closed, or @max_pending */
 
+	/* Entries taken off each submission list, for any holder of the lock to collect. */
 	struct llist_node	*fresh[HWT_CHAINS] ____cacheline_aligned_in_smp;
-	unsigned int		chain;
-	unsigned long		taken;
-	struct list_head	intake;
-};
-
-/**
- * struct hwt_runner - a context that may run callbacks: the engine, a worker, a _sync, a stop
- * @entry:   node in the shard's list of runners
- * @task:    the runner's task
- * @call:    number of the runner's present or last call of a client's function. Each shard numbers
- *           these calls in the order in which they begin, but a ->cancelled or ->release that
- *           directly follows a callback has the number of the callback.
- * @fn:      the function that the runner is executing, if @current_timeout is set
- * @current_timeout: the timeout for which the runner is executing a callback or ->release, or NULL.
- *           hwt_engine_kick() and hwt_engine_irq_work() read that of the engine without the lock.
- * @stamp:   cached time on CLOCK_MONOTONIC, ns, at which the next call may be taken to begin; 0:
- *           the next call reads the clock anew
- * @jiffies: the value of jiffies when @stamp was read
- * @quick:   number of calls in a row that were short (see hwt_call_time()), since @stamp was last 0
- * @releasing: true if @fn is a ->release. A ->release is called after the end of the hold, so
- *           another timeout may already be at the address @current_timeout.
- * @unpinned: true if @task, a thread of a pinned shard, could not pin itself to the shard's CPUs,
- *           and must be pinned later. May be read, and cleared, without the shard's lock
- * @thread:  true if @task is one of the shard's threads. Constant
- *
- * The shard's lock protects all members but @stamp, @jiffies and @quick, which only @task uses.
- */
-struct hwt_runner {
-	struct list_head	entry;
-	struct task_struct	*task;
-	struct hwt_timeout	*current_timeout;
-	u64			stamp;
-	unsigned long		jiffies;
-	unsigned int		quick;
-	u64			call;
-	const void		*fn;
-	bool			releasing;
-	bool			unpinned;
-	bool			thread;
-};
-
-/**
- * struct hwt_worker - a thread that runs callbacks
- * @runner: the worker as a runner
- * @shard:  its shard. Constant
- * @idle:   node in the shard's list of idle workers; protected by the shard's lock
- * @took_due: true if the worker's last timeout came from the due list, false if it came from
- *            shard->owed (timeouts to whose clients a ->cancelled or ->release is owed): the worker
- *            takes from these lists in turn. Used by the worker only
- */
-struct hwt_worker {
-	struct hwt_runner	runner;
-	struct hwt_shard	*shard;
-	struct list_head	idle;
-	bool			took_due;
+	unsigned int		chain;	/* modulo HWT_CHAINS: index in @fresh of the last turn */
+	unsigned long		taken;	/* number of times that all lists were moved to @fresh */
+	struct list_head	intake;	/* in shard->intake while @fresh may have entries */
 };
 
 /*
- * A shard of a wheel: an engine and its data. A comment on each group of members names the lock or
- * the context that protects it.
+ * A context that may run callbacks: the engine, a worker, a _sync call, a stop. The shard's lock
+ * protects all members but @stamp, @jiffies and @quick, which only @task uses.
  */
-struct hwt_shard {
+struct hwt_runner {
+	struct list_head	entry;		/* in shard->runners */
+	struct task_struct	*task;		/* on a BH shard, that of the pass or NULL */
 	/*
-	 * Members up to @inbox: constant once the shard is created, read by each call that
-	 * schedules.
+	 * The timeout for which the runner is executing a callback or ->release, or NULL. That of
+	 * the engine is also read without the lock, for example by hwt_engine_kick().
 	 */
+	struct hwt_timeout	*current_timeout;
+	u64			stamp;		/* cached begin of next call, ns; 0: not known */
+	unsigned long		jiffies;	/* the value of jiffies when @stamp was read */
+	unsigned int		quick;		/* quick calls in a row; on BH shards, all calls */
+	/*
+	 * Number of the present or last call of a client's function. Each shard numbers them in
+	 * order, but a ->cancelled or ->release after a callback has the callback's number.
+	 */
+	u64			call;
+	const void		*fn;		/* function called, if @current_timeout is set */
+	/* True if @fn is a ->release: another timeout may be at the address @current_timeout. */
+	bool			releasing;
+	/* True if @task must be pinned later to the shard's CPUs. May be read without the lock. */
+	bool			unpinned;
+	bool			thread;		/* @task is one of the shard's threads. Constant */
+};
+
+/* A thread that runs callbacks, of timeouts from the due list and from shard->owed in turn. */
+struct hwt_worker {
+	struct hwt_runner	runner;
+	struct hwt_shard	*shard;		/* constant */
+	struct list_head	idle;		/* in the shard's list; protected by its lock */
+	bool			took_due;	/* the last timeout was due; for the worker only */
+};
+
+/* A comment on each group of members names the lock or the context that protects it. */
+struct hwt_shard {
+	/* Constant once the shard is created, up to @inbox. Read by each call that schedules. */
 	u64			tick_ns;
 	u64			tick_mult;	/* reciprocal of tick_ns, see hwt_tick_setup() */
 	unsigned int		tick_shift;
@@ -163,17 +118,15 @@ struct hwt_shard {
 	u64			max_pending;	/* 0: no limit */
 	struct hwt_inbox __percpu *inbox;
 	/*
-	 * A byte for each CPU, not 0 while the CPU's submission lists may have entries. The CPU
-	 * sets its byte after a push. A holder of @lock clears the byte before it takes the lists.
+	 * A byte for each CPU, not 0 while its submission lists may have entries. The CPU sets it
+	 * after a push. A holder of @lock clears it before it takes the lists.
 	 */
 	u8			*active;
-	/*
-	 * True once calls that schedule fail. Set by a stop; calls that schedule read it under RCU.
-	 */
+	/* True once calls that schedule fail. Set by a stop, read under RCU. */
 	bool			closed;
 	/*
-	 * The engine's task. The shard has a reference to it: a kick may wake the task after its
-	 * end.
+	 * A reference to the engine's task: a kick may wake the task after its end. NULL on BH
+	 * shards.
 	 */
 	struct task_struct	*thread;
 	/* Constant once the shard is created. */
@@ -183,46 +136,41 @@ struct hwt_shard {
 	int			node;		/* NUMA node of the memory; NUMA_NO_NODE: any */
 
 	/*
-	 * From here to @irq_work: shared by the engine and by the callers that schedule or cancel,
-	 * in any context, without a lock; see hwt_engine_sleep().
+	 * From here to @irq_work: shared by the engine and by callers in any context, without a
+	 * lock; see hwt_engine_idle().
 	 */
 
 	/*
-	 * A schedule for a tick before this one wakes the engine. 0 while the engine is awake.
-	 * Written by the engine. On a BH shard, a kick lowers it to the tick of the next pass.
+	 * A schedule for an earlier tick wakes the engine. Written by the engine: 0 while it is
+	 * awake. On a BH shard, a kick lowers it to the tick of the next pass.
 	 */
 	atomic64_t		wake_tick ____cacheline_aligned_in_smp;
 	/*
-	 * Number of times that the engine has set @wake_tick to go to sleep. Written by the engine.
+	 * Number of times that the engine has set @wake_tick to go to sleep. Only it writes this.
 	 */
 	unsigned int		sleep_seq;
 	/* True if the engine was kicked after its last pass began. Cleared by the engine. */
 	bool			kicked;
 	/*
-	 * When @kicked was set, ns (see @woken_ns). Written before @kicked, without a barrier: an
-	 * engine that reads the time of an earlier kick takes submissions for older than they are.
+	 * When @kicked was set, ns (see @woken_ns). Written before @kicked, without a barrier: if
+	 * the engine reads an older time, it takes submissions for older than they are.
 	 */
 	atomic64_t		kicked_ns;
-	/*
-	 * True if cancelled timeouts wait to be collected. Set by cancels, cleared by the engine.
-	 */
+	/* True if cancelled timeouts are to be collected. Set by cancels, cleared by the engine. */
 	bool			reclaim;
 	/* Wakes the engine for a kick in a context that must not call the scheduler. */
 	struct irq_work		irq_work;
 
 	/*
-	 * Protects the members from here to the counters, the member @link of all timeouts of this
-	 * shard, and entries taken off a submission list. Taken for bounded steps, and never held
-	 * during a callback. One step is not bounded: with the parameter "debug", the unloading of
-	 * a module walks all timeouts under the lock. Interrupts are off while it is held: the
-	 * caller of hwt_delete() may hold a lock that an interrupt handler takes, too.
+	 * Protects the members from here to the counters, @link of all timeouts of this shard, and
+	 * entries taken off a submission list. Held for bounded steps, except that with the
+	 * parameter "debug", the unloading of a module walks all timeouts; never held during a
+	 * callback. Interrupts are off meanwhile: the caller of hwt_delete() may hold a lock that
+	 * an interrupt handler takes, too.
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;
-	/*
-	 * The inboxes (one for each CPU) that may have entries in @fresh. A holder of the lock has
-	 * taken these entries off the CPU's submission lists, but has not collected them yet.
-	 */
+	/* The inboxes that may have entries in @fresh. */
 	struct list_head	intake;
 	unsigned int		intake_cpu;	/* CPU whose lists were taken last, for turns */
 	/* Timeouts for which a runner must still call ->cancelled or ->release (core/state.h). */
@@ -230,15 +178,14 @@ struct hwt_shard {
 	struct list_head	idle;		/* idle workers */
 	u64			calls;		/* number of the last call, see struct hwt_runner */
 	/*
-	 * Each timeout with a tick before this one has been collected if it was submitted in time,
-	 * which is before its tick came. So if a timeout with a tick before this one is linked now,
-	 * its tick had passed when it was scheduled, and its lateness counts from @past_since.
+	 * All timeouts with an earlier tick that were submitted before their tick have been
+	 * collected. So if a timeout with an earlier tick is linked now, its tick had passed when
+	 * it was scheduled, and its lateness counts from @past_since.
 	 */
 	u64			intake_since;
 	/*
-	 * @past_since: when a timeout that was scheduled for a passed tick was last linked.
-	 * @set_since: when the engine last found that the clock had been set. Both are ns on the
-	 * wheel's clock.
+	 * ns on the wheel's clock. @past_since: when a timeout that was scheduled after its tick
+	 * was last linked. @set_since: when the engine last found that the clock had been set.
 	 */
 	u64			past_since;
 	u64			set_since;
@@ -248,8 +195,8 @@ struct hwt_shard {
 	bool			stopped;	/* a stop is complete; also read without the lock */
 	bool			stopping;	/* a stop has begun: the threads serve no timeout */
 	/*
-	 * When the engine is to collect cancelled timeouts, on CLOCK_MONOTONIC, ns; 0: no time is
-	 * planned. Only the engine writes this, so the engine may read it without the lock.
+	 * When the engine is to collect cancelled timeouts, ns on CLOCK_MONOTONIC; 0: not planned.
+	 * Only the engine writes this, so it may read it without the lock.
 	 */
 	u64			reclaim_at;
 	/*
@@ -259,9 +206,9 @@ struct hwt_shard {
 	s64			clock_offset;
 	/*
 	 * The last wait of the engine, used by the engine only. @woken_ns: when a kick ended it,
-	 * even if the thread ran much later, or else the time of its end; before the first wait,
-	 * when the shard was created. CLOCK_MONOTONIC, but CLOCK_BOOTTIME on wheels of that clock.
-	 * @woken_tick: the tick that it waited for.
+	 * even if the thread ran much later, else the time of its end; at first, when the shard was
+	 * created. On CLOCK_MONOTONIC, or CLOCK_BOOTTIME on wheels of that clock. @woken_tick: the
+	 * tick that it waited for.
 	 */
 	u64			woken_ns;
 	u64			woken_tick;
@@ -286,22 +233,16 @@ struct hwt_shard {
 	/* The list @runners has the engine as long as the shard exists, a worker until it ends. */
 	struct hwt_runner	engine;
 	struct hwt_worker	*worker;
-	/*
-	 * A stand-in that is never armed. The engine's @current_timeout points to it while the
-	 * engine calls @clock_set, which belongs to no timeout.
-	 */
+	/* The engine's @current_timeout while it calls @clock_set. Never armed. */
 	struct hwt_timeout	clock_timeout;
 
-	/*
-	 * The timers of a BH shard, which has no thread; see core/bh.c. Other shards do not use
-	 * them.
-	 */
+	/* The timers of a BH shard, which has no thread; see core/bh.c. */
 	struct {
 		/* Serializes the starts of the timers. Taken in any context but NMI, last. */
 		raw_spinlock_t		lock;
 		/*
-		 * Time for which a timer was last started, ns on the shard's clock; U64_MAX: none
-		 * is needed. Protected by @lock.
+		 * Time for which a timer was last started, ns on the shard's clock; U64_MAX: none.
+		 * Protected by @lock.
 		 */
 		u64			timer_ns;
 		struct timer_list	timer;
@@ -324,8 +265,8 @@ struct hwt_shard {
 	cpumask_var_t		affinity;	/* CPUs of the threads, if @pinned */
 	bool			pinned;
 	/*
-	 * True if a thread could not pin itself because of CPU hotplug, so that the engine's thread
-	 * has to pin it. Written under the lock; the engine's thread reads it without the lock.
+	 * True if the engine's thread has to pin a thread that could not pin itself because of CPU
+	 * hotplug. Written under the lock, read without it.
 	 */
 	bool			repin_needed;
 	/* True if the threads are to end. Set by a stop before it wakes them. */
@@ -333,8 +274,8 @@ struct hwt_shard {
 	/* Completed by each thread at its end. */
 	struct completion	exited;
 	/*
-	 * Of the client, in the first shard of a wheel that is complete; elsewhere NULL. Stored
-	 * once, under the lock, by hwt_wheel_create().
+	 * Of the client; only in the first shard of a complete wheel. Stored once, under the lock,
+	 * by hwt_wheel_create().
 	 */
 	hwt_clock_set_fn	clock_set;
 	void			*clock_set_arg;
@@ -373,7 +314,7 @@ struct hwt_shard_args {
 	gfp_t				gfp;
 };
 
-/* To be called without the shard's lock. */
+/* Called without the shard's lock. */
 struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args);
 void hwt_shard_free(struct hwt_shard *shard);
 void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *stats);

@@ -2,21 +2,17 @@
 /*
  * The life of a timeout: its state, and every change of its state
  *
- * Terms, from the glossary of docs/design.md: A client schedules and cancels timeouts. The engine
- * is the wheel's thread. A runner is a context that calls clients' functions: the engine, a worker,
- * a _sync call or a stop. A stop hands pending timeouts back: instead of letting a timeout fire, it
- * calls a function that the caller of the stop has given or, if there is none, ->cancelled. The
- * cursor is the last tick that the wheel has reached. To link a timeout is to insert it into the
- * buckets.
- *
- * timeout->state is one 64-bit word: the tick at which the timeout fires, and these bits:
+ * docs/design.md has a glossary. timeout->state is one 64-bit word: the tick at which the timeout
+ * fires, and these bits:
  *
  *   ARMED      The timeout will fire at the tick.
  *   SUBMITTED  The timeout has yet to be collected, or a runner has yet to end its hold. There are
  *              five cases: a CPU is about to push the timeout on a submission list; the timeout is
  *              on such a list; it was taken off the list, and is not collected yet; it is on
  *              shard->owed; a _sync call has set SUBMITTED, and is about to end the hold itself.
- *   RUNNING    One runner is executing ->expire, ->cancelled or a stop's function for the timeout.
+ *   RUNNING    One runner is executing ->expire, ->cancelled or "the stop's function": the caller
+ *              of a stop may give a function that is called, instead of ->cancelled, for each
+ *              timeout that is handed back. Never set on a BH wheel.
  *   PERIODIC   The last call that scheduled the timeout made it periodic.
  *   REARM      The timeout is periodic and has fired: when its callback returns, the timeout is
  *              armed again. After that, REARM remains set, to tell later firings from the first. A
@@ -62,7 +58,8 @@
  *   delete     not pending            -                            -
  *              RUNNING                - ARMED REARM                - (left to finish)
  *              else                   - ARMED REARM SUBMITTED      give back
- *              ... and in each of the last two rows + CANCELLED, - EXPIRED; a shutdown: + SHUTDOWN
+ *              ... and in each of the last two rows + CANCELLED, - EXPIRED; if the timeout is
+ *              shut down, too, + SHUTDOWN in each row
  *   reopen     any                    - SHUTDOWN                   -
  *   collect    RUNNING                - SUBMITTED                  - (left to finish)
  *              ARMED                  - SUBMITTED                  link
@@ -95,21 +92,9 @@
  *              SUBMITTED              - RUNNING                    - (left to collect)
  *              else                   - RUNNING                    call ->release
  *
- * Other members of a timeout:
- *
- *   link      Its node in a bucket, in the due list or on shard->owed. Protected by the shard's
- *             lock.
- *   owed      True while the timeout is on shard->owed: the timeout was neither ARMED nor RUNNING
- *             when it was collected, and a runner has yet to call its ->cancelled or ->release.
- *             Protected by the shard's lock.
- *   submit    Its node in a submission list. Until the push, only the caller that has set SUBMITTED
- *             uses this node; after the push, only the holder of the shard's lock that collects the
- *             timeout does.
- *
  * The hold ends with the compare-and-swap after which neither ARMED, SUBMITTED nor RUNNING is set.
  * By then the timeout is in no list, and hwt does not access it any more. Then the runner that has
- * ended the hold calls ->release, which may free the memory. The memory of a timeout without a
- * ->release may be freed when hwt_cancel_sync() has returned. ->release is called once for each
+ * ended the hold calls ->release, which may free the memory. ->release is called once for each
  * hold, even if another CPU has begun the next hold before the call.
  */
 #ifndef _HWT_CORE_STATE_H
@@ -128,18 +113,17 @@
  * @HWT_HASTEN:		wake the engine if the new tick is earlier than the tick until which the
  *			engine sleeps; do not push the timeout, which is SUBMITTED already
  * @HWT_LINK:		insert the timeout, which is in no list, into the buckets
- * @HWT_CALL:		call ->expire or, in a stop, the function that the stop's caller has given;
- *			then, unless the wheel is a BH wheel, call hwt_state_finish()
+ * @HWT_CALL:		call ->expire or, in a stop, the stop's function; then, unless the wheel is
+ *			a BH wheel, call hwt_state_finish()
  * @HWT_CALL_CANCELLED: call ->cancelled, and then hwt_state_finish()
  * @HWT_OWE_CALL:	append the timeout to shard->owed, so that a runner ends its hold later;
  *			leave the state as it is
  * @HWT_RELEASE:	call ->release, if there is one, since the hold is over
  * @HWT_GIVE_BACK:	call nothing: the hold is over, and its reference is the caller's
- * @HWT_UNCHANGED:	leave the state as it is, because HWT_SCHEDULE_EARLIER or
- *			HWT_SCHEDULE_UNLESS_PENDING, a flag of the call, asks for that
- * @HWT_REFUSED_NOT_PENDING: leave the state as it is, and fail: HWT_SCHEDULE_PENDING, a flag of the
- *			call, requires a pending timeout
- * @HWT_REFUSED_SHUTDOWN: leave the state as it is, and fail: the timeout was shut down
+ * @HWT_UNCHANGED:	leave the state as it is: the flag HWT_SCHEDULE_EARLIER or
+ *			HWT_SCHEDULE_UNLESS_PENDING asks for that
+ * @HWT_REFUSED_NOT_PENDING: fail: HWT_SCHEDULE_PENDING requires a pending timeout
+ * @HWT_REFUSED_SHUTDOWN: fail: the timeout was shut down
  */
 enum hwt_action {
 	HWT_NOTHING,
@@ -184,13 +168,12 @@ static inline bool hwt_state_valid(u64 state)
 	return !(state & HWT_F_CANCELLED) || !(state & HWT_F_EXPIRED);
 }
 
-/**
- * hwt_state_schedule() - a client schedules
- * @old:   the present state
- * @tick:  the tick at which the timeout is to fire
- * @flags: flags of the call; only HWT_SCHEDULE_EARLIER, _PENDING, _UNLESS_PENDING and _PERIODIC
- *         matter here
+/*
+ * In the functions below, @old is the present state, @now the cursor, and @touched the tick of the
+ * last touch, or 0 if the cursor has reached it (hwt_touched_tick()).
  */
+
+/* A client schedules. @flags: those of the call, of which HWT_SCHEDULE_AT is ignored. */
 static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, unsigned int flags)
 {
 	u64 kept = old & (HWT_F_SUBMITTED | HWT_F_RUNNING);
@@ -213,16 +196,12 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 	change.state = tick << HWT_TICK_SHIFT | HWT_F_ARMED | kept |
 		       (flags & HWT_SCHEDULE_PERIODIC ? HWT_F_PERIODIC : 0);
 	if (kept) {
-		/*
-		 * If only RUNNING is set, there is nothing to do: when the callback returns,
-		 * hwt_finish() links the timeout.
-		 */
+		/* If only RUNNING is set, hwt_finish() links the timeout after the callback. */
 		change.action = kept & HWT_F_SUBMITTED ? HWT_HASTEN : HWT_NOTHING;
 	} else if ((old & HWT_F_ARMED) && tick >= hwt_state_tick(old)) {
 		/*
-		 * Leave the timeout in its bucket or on the due list, although its tick may be
-		 * later now. When the cursor enters the bucket, or the timeout would fire, the new
-		 * tick is read.
+		 * Leave the timeout in its list. When the cursor enters the timeout's bucket, or
+		 * the timeout would fire, the new tick is read.
 		 */
 		change.action = HWT_NOTHING;
 	} else {
@@ -232,11 +211,7 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 	return change;
 }
 
-/**
- * hwt_state_cancel() - a client cancels
- * @old: the present state
- * @set: HWT_F_SHUTDOWN if the cancel is a shutdown, else 0
- */
+/* A client cancels. @set: HWT_F_SHUTDOWN if the cancel is a shutdown, else 0. */
 static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 {
 	struct hwt_change change = { .state = old | set, .action = HWT_NOTHING };
@@ -252,11 +227,9 @@ static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 	return change;
 }
 
-/**
- * hwt_state_delete() - hwt_delete() takes a timeout back, under the shard's lock
- * @old: the present state. If SUBMITTED is set, no submission list has the timeout any more, and
- *       it is pending or on shard->owed.
- * @set: HWT_F_SHUTDOWN if the timeout is shut down, too, else 0
+/*
+ * hwt_delete() takes a timeout back, under the shard's lock. If SUBMITTED is set, no submission
+ * list has the timeout any more, and it is pending or on shard->owed. @set: as for a cancel.
  */
 static inline struct hwt_change hwt_state_delete(u64 old, u64 set)
 {
@@ -285,11 +258,7 @@ static inline bool hwt_state_calls(u64 state, const struct hwt_timeout_ops *ops)
 	return ops->release || (ops->cancelled && (state & HWT_F_CANCELLED));
 }
 
-/**
- * hwt_state_collect() - a submission is collected
- * @old: the present state, in which SUBMITTED is set
- * @ops: the timeout's callbacks, to tell whether the end of the hold calls one of them
- */
+/* A timeout, which is SUBMITTED, is collected. @ops: its callbacks. */
 static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_timeout_ops *ops)
 {
 	struct hwt_change change = { .state = old & ~HWT_F_SUBMITTED };
@@ -307,13 +276,10 @@ static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_time
 	return change;
 }
 
-/**
- * hwt_state_end() - a runner ends the hold of a timeout
- * @old: the present state, in which SUBMITTED is set and RUNNING is not
- * @ops: the timeout's callbacks
- *
- * Either the runner has taken the timeout from shard->owed, or the runner is a _sync call that has
- * set SUBMITTED under the shard's lock and has not pushed the timeout on a submission list.
+/*
+ * A runner ends the hold of a timeout that is SUBMITTED and not RUNNING. Either the runner has
+ * taken the timeout from shard->owed, or the runner is a _sync call that has set SUBMITTED under
+ * the shard's lock and has not pushed the timeout. @ops: the timeout's callbacks.
  */
 static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_ops *ops)
 {
@@ -330,15 +296,10 @@ static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_
 	return change;
 }
 
-/**
- * hwt_state_due() - decide whether a timeout to which the cursor has come is due
- * @old:     the present state, in which RUNNING is not set
- * @now:     the cursor
- * @touched: the tick to which the timeout was last touched
- *
- * The action is HWT_CALL if the timeout is due, and the state is unchanged then. A timeout that is
- * not ARMED was cancelled, and is SUBMITTED. Nothing is done for it here, because its collection
- * ends its hold.
+/*
+ * Decide whether a timeout that is on the due list, and not RUNNING, fires. If it does, the action
+ * is HWT_CALL, and the state is left to the caller. If it is not ARMED, it was cancelled: it is
+ * SUBMITTED, and its collection ends its hold.
  */
 static __always_inline struct hwt_change hwt_state_due(u64 old, u64 now, u64 touched)
 {
@@ -357,12 +318,7 @@ static __always_inline struct hwt_change hwt_state_due(u64 old, u64 now, u64 tou
 	return change;
 }
 
-/**
- * hwt_state_fire() - the cursor has come to a timeout in the buckets
- * @old:     the present state, in which RUNNING is not set
- * @now:     the cursor
- * @touched: the tick to which the timeout was last touched
- */
+/* A runner takes a timeout, which is not RUNNING, off the due list. */
 static inline struct hwt_change hwt_state_fire(u64 old, u64 now, u64 touched)
 {
 	struct hwt_change change = hwt_state_due(old, now, touched);
@@ -376,15 +332,12 @@ static inline struct hwt_change hwt_state_fire(u64 old, u64 now, u64 touched)
 	return change;
 }
 
-/**
- * hwt_state_fire_bh() - the cursor of a BH wheel has come to a timeout in the buckets
- * @old:     the present state
- * @now:     the cursor
- * @touched: the tick to which the timeout was last touched
- * @next:    the tick at which the timeout is to fire again, if it is periodic
+/*
+ * The same on a BH wheel. @next: the tick at which the timeout fires again, if it is periodic.
  *
- * The hold ends here, before the callback, which may free the timeout. So a timeout that is on a
- * submission list, or about to be pushed on one, does not fire: its collection links it anew.
+ * The hold of a one-shot ends here, before the callback, which may free the timeout. So a timeout
+ * that is on a submission list, or about to be pushed on one, does not fire: its collection links
+ * it anew.
  */
 static inline struct hwt_change hwt_state_fire_bh(u64 old, u64 now, u64 touched, u64 next)
 {
@@ -404,10 +357,7 @@ static inline struct hwt_change hwt_state_fire_bh(u64 old, u64 now, u64 touched,
 	return change;
 }
 
-/**
- * hwt_state_hand_back() - a stop takes a timeout from the buckets
- * @old: the present state, in which RUNNING is not set
- */
+/* A stop takes a timeout, which is not RUNNING, from the buckets. */
 static inline struct hwt_change hwt_state_hand_back(u64 old)
 {
 	struct hwt_change change = { .state = old, .action = HWT_NOTHING };
@@ -420,11 +370,9 @@ static inline struct hwt_change hwt_state_hand_back(u64 old)
 	return change;
 }
 
-/**
- * hwt_state_hand_back_bh() - a stop takes a timeout from the buckets of a BH wheel
- * @old: the present state
- *
- * The hold ends here, before the call. A timeout that is on a submission list is collected first.
+/*
+ * The same on a BH wheel, where the hold ends before the stop's function is called. A timeout that
+ * is SUBMITTED is collected first.
  */
 static inline struct hwt_change hwt_state_hand_back_bh(u64 old)
 {
@@ -438,11 +386,10 @@ static inline struct hwt_change hwt_state_hand_back_bh(u64 old)
 	return change;
 }
 
-/**
- * hwt_state_finish() - a callback has returned
- * @old:    the present state, in which RUNNING is set
- * @tick:   the tick at which a periodic timeout is to fire again, if it is REARM and not ARMED
- * @notify: true if the timeout has a ->cancelled, which was not called for the last cancel yet
+/*
+ * The callback of a timeout, which is RUNNING, has returned. @tick: the tick at which a periodic
+ * timeout fires again, if it is REARM and not ARMED. @notify: true if the timeout has a
+ * ->cancelled, which was not called for the last cancel yet.
  */
 static inline struct hwt_change hwt_state_finish(u64 old, u64 tick, bool notify)
 {

@@ -4,8 +4,8 @@
  *
  * The caller that sets SUBMITTED of a timeout (core/state.h) pushes the timeout on a submission
  * list of its CPU. After that, the timeout may fire and be freed, so the caller does not access it.
- * A stop waits for the RCU read-side sections of callers. The sections disable preemption: a CPU
- * that finds SUBMITTED, @kicked or @reclaim set relies on the CPU that has set it to go on at once.
+ * A stop waits for the RCU read-side sections of callers. They disable preemption: a CPU that finds
+ * SUBMITTED, @kicked or @reclaim set relies on the CPU that has set it to go on at once.
  */
 #include <linux/export.h>
 #include <linux/hardirq.h>
@@ -23,13 +23,11 @@
 #include "core/submit.h"
 #include "core/trace.h"
 
-/* -- Interrupts -------------------------------------------------------------- */
-
 /*
- * Keep interrupts off from the change of a state that sets SUBMITTED to the push. A task or softirq
- * that calls hwt_delete() spins until the push, and may hold a lock for which a handler waits that
- * has interrupted the pushing CPU. On PREEMPT_RT, such a lock is not held in hwt_delete(), and it
- * is enough that the caller has disabled preemption.
+ * Keep interrupts off from the change of a state that sets SUBMITTED to the push. Otherwise a
+ * handler could interrupt this CPU in between, and wait for a lock whose holder spins in
+ * hwt_delete() until the push. On PREEMPT_RT, hwt_delete() is not called with such a lock held, and
+ * it is enough that the caller has disabled preemption.
  */
 static __always_inline unsigned long hwt_irqs_off(void)
 {
@@ -50,11 +48,10 @@ static __always_inline void hwt_irqs_restore(unsigned long flags)
 
 /*
  * Push a timeout, for which the caller has set SUBMITTED, on a submission list of this CPU. The
- * byte shard->active[cpu] tells the engine that this CPU's lists may have entries. Test the byte
- * even if the list was not empty: an interrupted push may not have set it yet. The store to the
- * byte must come before the caller's reads of wake_tick and sleep_seq. A full barrier is always
- * between them: llist_add() if the byte was set before it; else push.active, in this call or in an
- * interrupt that has set the byte after llist_add().
+ * byte shard->active[cpu] tells the engine that these lists may have entries. Test the byte even if
+ * the list was not empty: an interrupted push may not have set it yet. A full barrier is always
+ * between the store to the byte and the caller's reads of wake_tick and sleep_seq: llist_add() if
+ * the byte was set before it; else push.active, here or in the interrupt that has set the byte.
  */
 static __always_inline void hwt_push(struct hwt_shard *shard,
 				     struct hwt_timeout *timeout)
@@ -82,8 +79,6 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 		smp_mb();
 	}
 }
-
-/* -- max_pending --------------------------------------------------------- */
 
 static bool hwt_pending_get(struct hwt_shard *shard)
 {
@@ -133,9 +128,9 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 }
 
 /*
- * Hand a SUBMITTED timeout to the engine. @action: HWT_SUBMIT if the caller has set SUBMITTED; then
- * interrupts are off, and @seq is sleep_seq, and @irqs the state of interrupts, before that. Not
- * inlined: the usual move to a later tick needs no call.
+ * Hand a SUBMITTED timeout to the engine. If the caller has set SUBMITTED, @action is HWT_SUBMIT,
+ * and interrupts are off: @seq is sleep_seq, and @irqs the state of interrupts, from before. Not
+ * inlined, because the usual move to a later tick does not call this.
  */
 static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick,
 				enum hwt_action action, unsigned int seq, unsigned long irqs)
@@ -145,7 +140,7 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 		hwt_irqs_restore(irqs);
 		if (unlikely(READ_ONCE(shard->sleep_seq) != seq))
 			hwt_engine_kick(shard);
-		/* If an interrupt counts before this read, a kick is left out or made twice. */
+		/* Kick every HWT_BACKLOG schedules, give or take one for an interrupt here. */
 		if (unlikely(!(raw_cpu_read(shard->inbox->scheduled) & (HWT_BACKLOG - 1))))
 			hwt_engine_kick(shard);
 	}
@@ -157,9 +152,9 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 }
 
 /*
- * A call with HWT_SCHEDULE_EARLIER leaves a timeout with the state *@old as it is, since its tick
- * is early enough. Undo a touch to a later time than @ns. Return false if the call has to look
- * again, because the engine may have linked the timeout for the touched time meanwhile.
+ * A call with HWT_SCHEDULE_EARLIER has found that the tick of *@old is early enough. Undo a touch
+ * to a later time than @ns. Return false if the call has to look again, because the engine may have
+ * linked the timeout for the touched time meanwhile.
  */
 static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *old)
 {
@@ -227,8 +222,8 @@ again:
 		}
 		hwt_untouch(timeout, ns);
 		/*
-		 * Before the push, another CPU may move the timeout to an earlier tick and wake the
-		 * engine. If the engine then sleeps again, hwt_submit() finds sleep_seq changed.
+		 * If another CPU moves the timeout to an earlier tick and wakes the engine before
+		 * the push, and the engine sleeps again, hwt_submit() finds sleep_seq changed.
 		 */
 		if (change.action == HWT_SUBMIT) {
 			seq = READ_ONCE(shard->sleep_seq);
@@ -287,11 +282,11 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 	return ret;
 }
 
-/* Not inlined, so that a call saves no registers for a tracepoint that is disabled. */
+/* Not inlined, or each call would save registers, even while the tracepoint is disabled. */
 static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, u64 ns, unsigned int flags)
 {
-	/* Read the function to be traced now: once armed, the timeout may fire and be freed. */
+	/* Read this before the timeout is armed: after that, it may fire and be freed. */
 	const void *fn = timeout->ops->expire;
 	int ret;
 
@@ -406,10 +401,9 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
  * @first_ns:  the first deadline, on the wheel's clock, ns
  * @period_ns: the period, ns; not 0. At a fixed rate, a period shorter than a tick causes overruns.
  * @mode:      HWT_MODE_FIXED_RATE: the next deadline is one period after the previous deadline.
- *             If further deadlines have passed when the timeout fires, they are skipped and counted
- *             as overruns, as timerfd does: no burst of callbacks makes up for them.
- *             HWT_MODE_FIXED_DELAY: the next deadline is one period after the callback has
- *             returned.
+ *             Deadlines that have passed when the timeout fires are skipped and counted as
+ *             overruns, as timerfd does. HWT_MODE_FIXED_DELAY: the next deadline is one period
+ *             after the callback has returned.
  *
  * Any context. The caller serializes calls that schedule the same timeout as periodic. Cancels, and
  * calls that schedule it as a one-shot, may run concurrently. If an earlier call has scheduled the
@@ -455,11 +449,7 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic_at);
  * @periodic:  the periodic timeout; if it is pending, it starts anew
  * @delay_ns:  delay from now to the first deadline, ns
  * @period_ns: the period, ns; not 0. At a fixed rate, a period shorter than a tick causes overruns.
- * @mode:      HWT_MODE_FIXED_RATE: the next deadline is one period after the previous deadline.
- *             If further deadlines have passed when the timeout fires, they are skipped and counted
- *             as overruns, as timerfd does: no burst of callbacks makes up for them.
- *             HWT_MODE_FIXED_DELAY: the next deadline is one period after the callback has
- *             returned.
+ * @mode:      HWT_MODE_FIXED_RATE or HWT_MODE_FIXED_DELAY, as for hwt_schedule_periodic_at()
  *
  * Any context. The caller serializes calls that schedule the same timeout as periodic.
  *
@@ -504,7 +494,7 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	return change.action == HWT_SUBMIT;
 }
 
-/* @old: the state before the cancel. Use only the timeout's address: it may have been freed. */
+/* Count a cancel. @old: the state before. Only the timeout's address is used: it may be freed. */
 void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old)
 {
 	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
@@ -516,8 +506,8 @@ void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeo
 static void hwt_reclaim_soon(struct hwt_shard *shard)
 {
 	/*
-	 * If @reclaim is set, the pass that clears it (see reclaim.mb) collects the timeout,
-	 * because state.cancel or push.add orders this read after the cancel.
+	 * If @reclaim is set, the pass that clears it (reclaim.mb) collects the timeout, because
+	 * state.cancel or push.add orders this read after the cancel.
 	 */
 	if (likely(READ_ONCE(shard->reclaim)))
 		return;
@@ -544,7 +534,7 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 	 */
 	rcu_read_lock_sched();
 	shard = timeout->shard;
-	/* Read this before SUBMITTED is set, to notice if the engine sleeps before the push. */
+	/* Read this before SUBMITTED is set, to notice an engine that sleeps before the push. */
 	seq = READ_ONCE(shard->sleep_seq);
 	irqs = hwt_irqs_off();
 	claimed = hwt_cancel_claim(timeout, 0, &old);
@@ -568,7 +558,7 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
  * Any context. A callback that is executing goes on, but a periodic timeout is not armed again.
  *
  * Return: true if the timeout was pending. It will not fire unless it is scheduled again, but it is
- * still held for a while. False if it was not pending: nothing has changed.
+ * still held for a while. False if it was not pending, and nothing has changed.
  */
 bool hwt_cancel(struct hwt_timeout *timeout)
 {
@@ -674,8 +664,8 @@ EXPORT_SYMBOL_GPL(__hwt_timeout_init);
  *
  * When hwt_held() returns false, the ->release of the last hold may not have begun yet. So if the
  * timeout has a ->release, call hwt_cancel_sync() or hwt_shutdown_sync() before this function: they
- * wait until the ->release has returned. After the timeout was moved, they do not wait any more for
- * a ->release on the old wheel. The module parameter "debug" reports a move that comes too early.
+ * wait until the ->release has returned, but only if it is on the timeout's present wheel. The
+ * module parameter "debug" reports a move that comes too early.
  */
 void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
 {
@@ -698,7 +688,7 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 		container_of(timeout, struct hwt_periodic, timeout);
 	const struct hwt_shard *shard = timeout->shard;
 
-	/* Until the callback begins, @run is that of the last firing; hwt_deadline() allows it. */
+	/* Until the callback begins, @run is that of the last firing. hwt_deadline() says so. */
 	if (READ_ONCE(periodic->run.mode) == HWT_MODE_FIXED_RATE)
 		return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(shard, hwt_add_ns(hwt_clock_now(shard),

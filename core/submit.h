@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Scheduling and cancelling
- */
+/* Scheduling and cancelling */
 #ifndef _HWT_CORE_SUBMIT_H
 #define _HWT_CORE_SUBMIT_H
 
@@ -26,16 +24,16 @@ static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 n
 	return atomic64_try_cmpxchg(&timeout->state, (s64 *)old, new);
 }
 
-/* Return the submission list, of those of a CPU, on which a timeout is pushed. */
+/* Return the index, in @list of struct hwt_inbox, of the list on which a timeout is pushed. */
 static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
 {
 	return hash_ptr(timeout, ilog2(HWT_CHAINS));
 }
 
 /*
- * Before a timeout is armed for a deadline of @ns: undo a touch to a later time, or the timeout
- * would not fire at @ns. Only lower @touched: another call may lower it further meanwhile. The
- * state is changed after this, and the engine reads the state first (fire.touched).
+ * Before a timeout is armed for a deadline of @ns, undo a touch to a later time, which would keep
+ * it from firing then. Only lower @touched, since another call may lower it further meanwhile. The
+ * caller changes the state after this; the engine reads the state first (fire.touched).
  */
 static __always_inline void hwt_untouch(struct hwt_timeout *timeout, u64 ns)
 {
@@ -47,7 +45,7 @@ static __always_inline void hwt_untouch(struct hwt_timeout *timeout, u64 ns)
 		;
 }
 
-/* A timeout is not pending any more: count it, if the wheel has a max_pending. */
+/* Count a timeout that is not pending any more, if the wheel has a max_pending. */
 static inline void hwt_pending_put(struct hwt_shard *shard)
 {
 	if (unlikely(shard->max_pending))

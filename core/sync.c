@@ -2,7 +2,7 @@
 /*
  * Waiting for timeouts and their callbacks
  *
- * hwt_cancel_sync() and hwt_shutdown_sync() do not wait for the engine. They end the timeout's hold
+ * hwt_cancel_sync() and hwt_shutdown_sync() do not need the engine. They end the timeout's hold
  * themselves, and wait only while a callback or ->release of it is executing. The other functions
  * also wait for callbacks that the engine or a worker has yet to begin.
  */
@@ -31,7 +31,10 @@
 
 /* -- Runners ------------------------------------------------------------- */
 
-/* A ->release may have freed its timeout, and @timeout may be a new one at that address. */
+/*
+ * Return true if a runner executes a function of @timeout. A ->release may have freed its timeout,
+ * and @timeout may be a new one at that address: compare the functions, too.
+ */
 static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
 	return runner->current_timeout == timeout &&
@@ -233,7 +236,7 @@ static int hwt_sync_bh(struct hwt_shard *shard, struct hwt_timeout *timeout, u64
 	}
 }
 
-/* Do the same as hwt_cancel_sync() or hwt_shutdown_sync(), but log no warning of -EDEADLK. */
+/* Do what hwt_cancel_sync() or hwt_shutdown_sync() does, but log no warning of -EDEADLK. */
 int hwt_sync(struct hwt_timeout *timeout, u64 set)
 {
 	struct hwt_shard *shard = timeout->shard;
@@ -290,19 +293,17 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
  *           reference counts must have a reference of its own
  *
  * Process context, may sleep. For a timeout on a BH wheel: process context or softirq, interrupts
- * on or off, does not sleep, as timer_delete_sync(); the callback takes no lock of the caller's.
+ * on or off, does not sleep; the callback must take no lock that the caller holds.
  * Does not wait for callbacks of other timeouts. The timeout's ->cancelled and ->release may run in
  * the caller's context. On return, no callback or ->release of the timeout is executing. If other
- * contexts schedule the timeout again and again, this function cancels it each time, and may not
- * return. Only hwt_shutdown_sync() is sure to return.
+ * contexts schedule the timeout again and again, this may not return; hwt_shutdown_sync() does.
  *
  * Works on a stopped wheel, and in a callback of another timeout of the wheel. Two callbacks must
  * not wait for each other, even on a wheel without workers: this function, or a stop, may run one
  * of them in its caller's context while the engine runs the other.
  *
- * A ->release may have freed its timeout, and still be executing when another timeout is created at
- * the same address. If this function is called for that other timeout, it waits for the ->release
- * of the first one only if both have the same ->release function.
+ * If a ->release has freed its timeout and is still executing, and another timeout at the same
+ * address is passed to this function, the ->release is waited for only if both timeouts have it.
  *
  * Return: 1 if the timeout was pending, 0 if not; -EDEADLK if the caller is in one of the timeout's
  * own callbacks. In that case, the timeout is cancelled, but on a thread wheel it may stay held
@@ -358,9 +359,8 @@ static bool hwt_wait_deadlocks(const struct hwt_shard *shard)
  * when the engine has collected the timeout. This takes up to reclaim_ms (a module parameter), or
  * longer if the engine is in a long callback, or is frozen.
  *
- * On a wheel without workers, or with one worker, other callbacks of the shard may delay the
- * callback of this timeout, and so prolong the wait. Therefore the caller must not hold a lock that
- * any of these callbacks takes.
+ * On a wheel with at most one worker, other callbacks of the shard may delay that of this timeout.
+ * So the caller must not hold a lock that any of these callbacks takes.
  *
  * Return: 1 if the timeout last fired; 0 if it was last cancelled or handed back, or was never
  * scheduled; -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came or, for a caller in a
@@ -392,8 +392,8 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 			break;
 		now = ktime_get_ns();
 		/*
-		 * If this task is in a callback, the engine may wait in one, too. Then, or once
-		 * the timeout is collected, no collection wakes this task: look every reclaim_ms.
+		 * If this task is in a callback, the engine may wait in one, too. Then, or once the
+		 * timeout is collected, no collection wakes this task: look every reclaim_ms.
 		 */
 		look_ns = inside || timeout->owed ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
@@ -459,7 +459,7 @@ static void hwt_mark_owe(struct hwt_shard *shard, struct hwt_mark *mark, bool fi
 /*
  * End the holds of the owner's timeouts that are on shard->owed, in this context. The mark @at
  * keeps the position while the lock is dropped: timeouts before it are of other owners. If a runner
- * has taken @at off, it has taken all before it, so go on at the beginning of the list.
+ * has taken @at off, it has taken all before it, so begin anew.
  */
 static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runner,
 				const struct module *owner)
@@ -492,8 +492,8 @@ static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runn
 
 /*
  * Return true if a runner is executing a function of the owner, or will call one for the same
- * timeout after the present function. The timeout is valid if it is held: not during ->release, nor
- * on a BH wheel.
+ * timeout after the present function. The timeout is valid only while it is held: not during
+ * ->release, nor on a BH wheel.
  */
 static bool hwt_owner_executes(const struct hwt_shard *shard, const struct hwt_runner *runner,
 			       const struct module *owner)
@@ -506,7 +506,7 @@ static bool hwt_owner_executes(const struct hwt_shard *shard, const struct hwt_r
 	       hwt_module_needs(timeout, owner);
 }
 
-/* Wait until runners have called the owner's functions for which they are executing a call now. */
+/* Wait for the calls begun so far to which hwt_owner_executes() applies. */
 static void hwt_owner_wait(struct hwt_shard *shard, const struct module *owner)
 	__must_hold(&shard->lock)
 {
@@ -523,7 +523,7 @@ again:
 	}
 }
 
-/* The part of hwt_wheel_barrier() for one shard. @owner: NULL if the caller is in no module. */
+/* hwt_wheel_barrier() for one shard. @owner: NULL if the caller is in no module. */
 void hwt_shard_barrier(struct hwt_shard *shard, const struct module *owner)
 {
 	struct hwt_runner runner = { .task = current };

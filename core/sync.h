@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Waiting for callbacks
- */
+/* Waiting for callbacks */
 #ifndef _HWT_CORE_SYNC_H
 #define _HWT_CORE_SYNC_H
 

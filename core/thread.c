@@ -2,9 +2,9 @@
 /*
  * The threads of a shard: the engine, and its workers, if it has any
  *
- * Workers take timeouts from the due list and from shard->owed, one by one under the shard's lock.
- * A timeout can be cancelled and moved until a worker takes it. A context that adds work wakes one
- * of the idle workers, and so does a worker that takes a timeout and leaves more work behind.
+ * Workers take timeouts from the due list and from shard->owed, one by one under the shard's lock,
+ * and until then a timeout can be cancelled and moved. A context that adds work wakes an idle
+ * worker, and so does a worker that takes a timeout and leaves more work behind.
  */
 #include <linux/cgroup.h>
 #include <linux/cpu.h>
@@ -26,10 +26,10 @@
 /* -- Common to all threads ------------------------------------------------- */
 
 /*
- * Pin the calling thread to the shard's CPUs, unless CPU hotplug is in progress: the scheduler
- * might choose a CPU that is going offline, and PREEMPT_RT would warn. Do not wait for the lock of
- * CPU hotplug, because its holder may wait for a callback that this thread has to run:
- * hwt_engine_pin() pins the thread later.
+ * Pin the calling thread to the shard's CPUs. During CPU hotplug, leave that to hwt_engine_pin():
+ * the scheduler might choose a CPU that is going offline, and PREEMPT_RT would warn. Do not wait
+ * for the lock of CPU hotplug, because its holder may wait for a callback that this thread has to
+ * run.
  */
 static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
@@ -114,7 +114,7 @@ static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 /*
  * Sleep while the system is frozen. try_to_freeze() would return only after the thaw, so a stop
  * could not end the thread. Sleep a jiffy at a time: since Linux 6.7, the thaw wakes a thread only
- * if a wake-up came while the thread was frozen, and the end of the jiffy is such a wake-up.
+ * if a wake-up came while the thread was frozen, such as the end of the jiffy.
  */
 static void hwt_thread_freeze(const struct hwt_shard *shard)
 {
@@ -159,7 +159,7 @@ static int hwt_engine_thread(void *arg)
 /* -- Workers --------------------------------------------------------------- */
 
 /*
- * Fire the first timeout of the due list, or end the hold of the first one on shard->owed. The
+ * Fire the first timeout of the due list, or end the hold of the first one on shard->owed: the
  * lists take turns, so that neither waits for the other. Return false if there was none to serve.
  */
 static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
@@ -253,7 +253,7 @@ static int hwt_worker_create(struct hwt_shard *shard, const char *name, unsigned
 	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", name, number);
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	/* Keep a reference to the task, because it may be woken even after it has ended. */
+	/* Keep a reference to the task: it may be woken even after it has ended. */
 	worker->runner.task = get_task_struct(thread);
 	worker->runner.thread = true;
 	list_add_tail(&worker->runner.entry, &shard->runners);
@@ -282,8 +282,8 @@ static void hwt_workers_free(struct hwt_shard *shard, unsigned int n)
 }
 
 /*
- * Create all threads of a shard, or none if there is an error. Wake them at once: a thread that was
- * never woken counts as load, and as hung.
+ * Create all threads of a shard, or none after an error. Wake them at once: a thread that was never
+ * woken counts as load, and as hung.
  */
 int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
 {
@@ -390,8 +390,8 @@ static void hwt_thread_repin(struct hwt_shard *shard, struct hwt_runner *runner)
 }
 
 /*
- * Pin the threads of a pinned shard that could not pin themselves, or whose affinity the kernel has
- * reset. Called with CPU hotplug locked out, or by hwt_cpu_online().
+ * Pin the threads that could not pin themselves, or whose affinity the kernel has reset. Called
+ * with CPU hotplug locked out, or by hwt_cpu_online().
  */
 void hwt_threads_pin(struct hwt_shard *shard)
 {

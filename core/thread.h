@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The threads of a shard
- */
+/* The threads of a shard */
 #ifndef _HWT_CORE_THREAD_H
 #define _HWT_CORE_THREAD_H
 

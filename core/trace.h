@@ -2,13 +2,11 @@
 /*
  * Tracepoints: the events hwt:* for perf, trace-cmd and bpftrace
  *
- * A disabled tracepoint is one no-op instruction. Ticks are converted to nanoseconds on the wheel's
- * clock; U64_MAX (-1) means never. An event has the name of the wheel and the address of the
- * timeout. Several wheels may have the same name, and once a timeout was freed, another one may be
- * at its address.
+ * Ticks are converted to nanoseconds on the wheel's clock; U64_MAX (-1) means never. Several wheels
+ * may have the same name, and once a timeout was freed, another one may be at its address.
  *
  * Events are recorded in any context, NMI included. A schedule or a cancel is reported after it has
- * taken effect. So another CPU may report that the timeout fires before its schedule is reported.
+ * taken effect, so another CPU may report earlier that the timeout fires.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM hwt
@@ -25,13 +23,13 @@
 /*
  * hwt_schedule - a timeout was scheduled, or refused
  *
- * @expires: the requested deadline, rounded up to the tick, and moved within the slack. (After
- * hwt_schedule_earlier(), the timeout may still have an earlier deadline.) @ret: the result of the
+ * @expires: the requested deadline, rounded up to the tick, and moved within the slack. (With
+ * HWT_SCHEDULE_EARLIER, the timeout may still have an earlier deadline.) @ret: the result of the
  * call: HWT_WAS_PENDING (1) and HWT_WAS_HELD (2), ored, or an error.
  *
- * There is one event for each call, and none when a periodic timeout is armed again after its
- * callback. There is no event for a call that returns -EINVAL, nor for most calls with
- * HWT_SCHEDULE_UNLESS_PENDING that change nothing.
+ * There is one event for each call, but none for a call that returns -EINVAL, nor for most calls
+ * with HWT_SCHEDULE_UNLESS_PENDING that change nothing, nor for a periodic timeout that is armed
+ * again after its callback.
  */
 TRACE_EVENT(hwt_schedule,
 	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
@@ -76,11 +74,7 @@ TRACE_EVENT(hwt_cancel,
 		      __entry->wheel, __entry->timeout, __entry->expires, __entry->shard)
 );
 
-/*
- * hwt_expire_entry - a callback begins
- *
- * The callback is late by @now - @expires.
- */
+/* hwt_expire_entry - a callback begins, late by @now - @expires */
 TRACE_EVENT(hwt_expire_entry,
 	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
 		     const void *function, u64 tick, u64 now),
@@ -102,9 +96,7 @@ TRACE_EVENT(hwt_expire_entry,
 		      __entry->expires, __entry->now, __entry->shard)
 );
 
-/*
- * hwt_expire_exit - a callback has returned
- */
+/* hwt_expire_exit - a callback has returned */
 TRACE_EVENT(hwt_expire_exit,
 	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
 		     const void *function),
@@ -124,9 +116,9 @@ TRACE_EVENT(hwt_expire_exit,
 /*
  * hwt_wake - a wheel's thread goes on after a wait
  *
- * @expires: the planned end of the wait. @kicked: true if hwt_engine_kick() was called since the
- * last pass began: for an earlier timeout, a backlog of submissions, a cancel or a flush, or
- * because the clock was set. A stop wakes the thread without a kick.
+ * @expires: the planned end of the wait. @kicked: true if the engine was kicked since the last pass
+ * began: for an earlier timeout, a backlog of submissions, a cancel or a flush, or because the
+ * clock was set. A stop wakes the thread without a kick.
  */
 TRACE_EVENT(hwt_wake,
 	    TP_PROTO(const struct hwt_shard *shard, u64 expires, bool kicked),
@@ -144,7 +136,7 @@ TRACE_EVENT(hwt_wake,
 );
 
 /*
- * hwt_pass - a wheel's thread has finished a pass
+ * hwt_pass - a shard has finished a pass
  *
  * @cursor: the time up to which the shard has advanced. @collected: the number of submissions
  * collected. @served: the number of timeouts taken off the due list, including those that did not
@@ -205,11 +197,7 @@ TRACE_EVENT(hwt_wheel_create,
 		      __entry->creator)
 );
 
-/*
- * hwt_wheel_stop - a wheel was stopped
- *
- * @handed_back: the number of timeouts that were still pending, in all shards
- */
+/* hwt_wheel_stop - a wheel was stopped. @handed_back: the number of timeouts still pending */
 TRACE_EVENT(hwt_wheel_stop,
 	    TP_PROTO(const struct hwt_wheel *wheel, long handed_back),
 	    TP_ARGS(wheel, handed_back),
