@@ -102,16 +102,16 @@ static inline u64 hwt_touched_tick(const struct hwt_shard *shard, const struct h
 
 /*
  * The caller has set a touched timeout's tick to the touched tick, in @state. If a call has lowered
- * @touched meanwhile, lower the tick as well, but not below the cursor, and return true.
+ * @touched meanwhile, lower the tick as well, but not below the cursor.
  */
-static inline bool hwt_touch_again(const struct hwt_shard *shard, struct hwt_timeout *timeout,
+static inline void hwt_touch_again(const struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 state)
 {
 	u64 tick = hwt_touched_tick(shard, timeout) ?: shard->buckets.cursor;
 
 	/* No barrier: the next change of the state, or its collection, orders what follows. */
-	return tick < hwt_state_tick(state) &&
-	       hwt_state_change(timeout, &state, hwt_state_at(state, tick));
+	if (tick < hwt_state_tick(state))
+		hwt_state_change(timeout, &state, hwt_state_at(state, tick));
 }
 
 /*

@@ -6,7 +6,6 @@
  * and until then a timeout can be cancelled and moved. A context that adds work wakes an idle
  * worker, and so does a worker that takes a timeout and leaves more work behind.
  */
-#include <linux/cgroup.h>
 #include <linux/cpu.h>
 #include <linux/delay.h>
 #include <linux/freezer.h>
@@ -15,7 +14,6 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/workqueue.h>
 
 #include "core/cpus.h"
 #include "core/engine.h"

@@ -7,12 +7,9 @@
 
 struct dentry;
 struct file;
-struct hwt_context;
 struct seq_file;
 
 void hwt_show_fdinfo(struct seq_file *m, struct file *file);
-void hwt_show_add(struct hwt_context *ctx);
-void hwt_show_remove(struct hwt_context *ctx);
 void hwt_show_init(struct dentry *dir);
 
 #endif /* _HWT_DEVICE_SHOW_H */
