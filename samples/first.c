@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The first user program of README.md, which shows all that follows. */
+/* The first program for /dev/hwt of README.md */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>

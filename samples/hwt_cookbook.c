@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The recipes of docs/recipes.md that the other samples do not use: changes are saved after
- * a quiet time (debounce), a cache drops entries that nobody has used for a while, a periodic
- * timeout looks at the cache, and a device cancels all of its requests when it is removed (group).
+ * The recipes of docs/recipes.md that the other samples do not use: changes are saved after a quiet
+ * time (debounce), a cache drops entries that were not used for a while, a periodic timeout looks
+ * at the cache, and a device cancels all of its requests when it is removed (group).
  *
  * There is no real device. The log shows what happens.
  */
@@ -53,7 +53,7 @@ static void cook_save_expire(struct hwt_timeout *timeout)
 	n = cook_unsaved;
 	cook_unsaved = 0;
 	spin_unlock(&cook_lock);
-	/* A change that took the lock before this callback has scheduled another save. */
+	/* 0 if the previous callback has saved the change that scheduled this one. */
 	if (n)
 		pr_info("saved %u changes\n", n);
 }
@@ -164,7 +164,7 @@ static struct cook_entry *cook_entry_find(unsigned int key)
 	return NULL;
 }
 
-/* After this, no entry and no callback of an entry is left. */
+/* Drop all entries, and wait until their last callbacks have returned. */
 static void cook_table_end(void)
 {
 	struct cook_entry *entry;
@@ -237,7 +237,7 @@ static void cook_request_put(struct hwt_timeout *timeout)
 	kref_put(&cook_request_of(timeout)->ref, cook_request_free);
 }
 
-/* End a request, because it took too long or was cancelled: put its first reference. */
+/* End a request that took too long or was cancelled: put its first reference. */
 static void cook_request_end(struct hwt_timeout *timeout)
 {
 	cook_request_put(timeout);

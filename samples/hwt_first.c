@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The first kernel client of README.md, which shows all that follows. */
+/* The first kernel client of README.md */
 #include <linux/module.h>
 #include "hwt.h"
 

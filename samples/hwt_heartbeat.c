@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peers that are pinged at a fixed rate, reconnected after a silence, and closed
- * when that does not help.
+ * Peers that are pinged at a fixed rate, reconnected after a silence, and closed if they do not
+ * answer after several reconnects.
  *
- * What it shows: a periodic timeout; a watchdog, which every sign of life pushes back,
- * from hard interrupt context; a throttle, so that many events make few lines in the
- * log; objects with reference counts, freed by the last release; a private wheel,
- * stopped before the module is unloaded.
+ * This shows a periodic timeout; a watchdog, which every sign of life pushes back, in hard
+ * interrupt context; a throttle, so that many events cause few lines in the log; objects with
+ * reference counts, freed by the last release; a private wheel, which is stopped before the module
+ * is unloaded.
  *
- * There is no real network. A peer answers a ping by an interrupt (an irq_work), as a
- * network card would, and falls silent as its kind says. The kinds, by number in turn:
+ * There is no real network. A peer answers a ping by an interrupt (an irq_work), as a network card
+ * would. The kind of a peer says when it falls silent. Peers have these kinds in turn:
  *
  *   steady   always answers
  *   flaky    falls silent after `answers` pings, and comes back when reconnected
@@ -88,9 +88,9 @@ static const char * const beat_kind_names[] = {
  * @attempts:   reconnects since the last answer
  * @reconnects: reconnects, ever
  *
- * If both timeouts are on one shard of the wheel, its thread runs their callbacks, and
- * members that only these write need no lock. @heard_ns, @answers and @attempts are also
- * written by the interrupt.
+ * The wheel has one shard without workers, so its thread runs all callbacks one after the other,
+ * and members that only callbacks write need no lock. The interrupt also writes @heard_ns, @answers
+ * and @attempts.
  */
 struct beat_peer {
 	struct kref		ref;
@@ -211,9 +211,8 @@ static void beat_answer(struct irq_work *work)
 	WRITE_ONCE(peer->answers, peer->answers + 1);
 	atomic64_inc(&beat_answers);
 	/*
-	 * Push the watchdog back, but only if it is pending. So this never begins a
-	 * hold, which would need a reference, and a peer that was closed meanwhile
-	 * stays closed.
+	 * Push the watchdog back only if it is pending: this begins no hold, which would need a
+	 * reference, and does not watch a peer that was closed meanwhile.
 	 */
 	if (hwt_schedule_pending(&peer->idle, hwt_msecs(idle_ms)) > 0)
 		atomic64_inc(&beat_pushed_back);
@@ -297,7 +296,7 @@ static int beat_peer_open(unsigned int id)
 	mutex_unlock(&beat_lock);
 
 	err = beat_peer_ping(peer);
-	/* Last, since the peer may be closed as soon as it is watched. */
+	/* Do this last, because the peer may be closed as soon as it is watched. */
 	if (!err)
 		err = beat_peer_watch(peer, hwt_msecs(idle_ms));
 	return err;
@@ -374,8 +373,8 @@ static void beat_teardown(void)
 	struct beat_peer *peer, *next;
 
 	/*
-	 * After the stop no callback runs or will run, and all holds have ended. So
-	 * each open peer has one reference left, the one for being open.
+	 * After the stop, no callback executes any more, and all holds have ended: the only
+	 * reference to an open peer is that for being open.
 	 */
 	hwt_wheel_stop(beat_wheel, NULL, NULL);
 	list_for_each_entry_safe(peer, next, &beat_peers, link) {

@@ -2,9 +2,9 @@
 /*
  * 500,000 connections, each of which is closed after a silence.
  *
- * What it shows: a push-back with slack for each packet, which reads the clock once; the hold
- * of the timeout as the only reference to a connection, which ->release frees after an RCU
- * grace period; an unload that waits once for all timeouts, and not for each.
+ * This shows a push-back with slack for each packet, which reads the clock once; the hold of the
+ * timeout as the only reference to a connection, which ->release frees after an RCU grace period;
+ * an unload that waits once for all timeouts, and not for each.
  *
  * There is no real network. A thread looks connections up under RCU, as a receive path would.
  * The log has a line when all silent connections are closed, and one at unload.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests that are sent again, with exponential back-off, until they succeed or
- * have been tried often enough.
+ * Requests that are sent again, with exponential back-off, until they succeed or a limit is
+ * reached.
  *
- * What it shows: a timeout that its own callback schedules again, with growing delays;
- * timeouts without reference counts and ->release, which hwt_shutdown_sync() ends for good
- * before their memory is freed; a shared wheel.
+ * This shows a timeout that its own callback schedules again, with growing delays; timeouts without
+ * reference counts and ->release, which hwt_shutdown_sync() ends for good before their memory is
+ * freed; a shared wheel.
  *
  * There is no real network: an attempt fails or succeeds as the parameters say.
  * State in debugfs, hwt_retry/:
  *
- *   requests   a line per request: its outcome, and how long it waited before each
- *              retry, in microseconds
+ *   requests   a line for each request: its outcome, and how long it waited before each retry, in
+ *              microseconds
  *   cancel     write the number of a request to cancel it
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -155,8 +155,8 @@ static void retry_expire(struct hwt_timeout *timeout)
 	request->waited_ns[request->attempts - 1] = hwt_wheel_now(retry_wheel) -
 						    request->began_ns;
 	/*
-	 * A cancel that comes while this callback runs finds nothing to cancel. So
-	 * check each time whether the request was cancelled.
+	 * A cancel that comes while this callback runs finds nothing to cancel: check here whether
+	 * the request was cancelled.
 	 */
 	if (READ_ONCE(retry_stopped) || READ_ONCE(request->cancelled))
 		retry_finish(request, RETRY_CANCELLED);
@@ -294,10 +294,7 @@ static void __exit retry_exit(void)
 	/* Waits for accesses in progress. No request is shown or cancelled from here on. */
 	debugfs_remove_recursive(retry_dir);
 	WRITE_ONCE(retry_stopped, true);
-	/*
-	 * hwt_cancel_sync() would be enough only if nothing scheduled the timeout
-	 * again, as its callback does.
-	 */
+	/* hwt_cancel_sync() is not enough: the callback may schedule the timeout again. */
 	for (i = 0; i < requests; i++)
 		hwt_shutdown_sync(&retry_table[i].timeout);
 	kvfree(retry_table);

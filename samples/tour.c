@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A tour of /dev/hwt: use each of its functions once, and print the results. Exits 0
- * only if all results are as promised. "tour delays", "tour cancel", ... show one part.
+ * A tour of /dev/hwt: use its main functions, and print the results. The exit status is 0 only if
+ * all results are as promised. "tour delays", "tour cancel", ... show one part.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -193,7 +193,7 @@ static void tour_periodic(void)
 		       (unsigned long long)periods);
 		promise(event.id == id, "its id");
 	}
-	/* Not in the fourth event alone: the pass that fires may come late itself. */
+	/* Count over all events: other events than the fourth may be late, too. */
 	promise(periods >= 6 + 5, "missed periods are counted");
 	promise((event.deadline_ns - first) / period_ns + 1 == periods,
 		"no period lost, none counted twice");
