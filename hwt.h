@@ -48,7 +48,7 @@
  *                                 hwt_shutdown_sync() before the memory is freed.
  *
  *     If objects are destroyed in process context, the way without reference counts is cheaper: it
- *     saves two atomic operations for each schedule.
+ *     saves two atomic operations for each hold.
  *
  *     If hwt_cancel() returns true, the timeout will not fire, but may still be held. If
  *     hwt_delete() returns true, the hold is over, and its reference is the caller's. On a BH wheel
