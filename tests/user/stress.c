@@ -38,26 +38,12 @@ TEST(all_operations)
 	EXPECT_EQ(0, load.result.refused);
 }
 
-TEST(one_thread_one_timeout)
-{
-	struct load load = { .threads = 1, .contexts = 1, .timeouts = 1 };
-
-	stress(_metadata, &load);
-}
-
 TEST(many_contexts)
 {
 	struct load load = { .threads = 4, .contexts = 1500, .timeouts = 5 };
 	struct rlimit limit = { 2000, 2000 };
 
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
-	stress(_metadata, &load);
-}
-
-TEST(only_schedule)
-{
-	struct load load = { .threads = 2, .contexts = 4, .timeouts = 400, .mix = { 1 } };
-
 	stress(_metadata, &load);
 }
 
