@@ -12,7 +12,7 @@
 
 static char *what;
 module_param(what, charp, 0444);
-MODULE_PARM_DESC(what, "For slow-callbacks.sh. one, other: a function that expires; cancelled: a cancel; handles: two handles");
+MODULE_PARM_DESC(what, "For slow-callbacks.sh. one, other: a function that expires; cancelled: a cancel");
 
 static unsigned int ms, times = 1;
 module_param(ms, uint, 0444);	/* duration of the callback */
