@@ -49,9 +49,7 @@ TEST(many_contexts)
 
 TEST(beyond_the_limit)
 {
-	struct load load = {
-		.threads = 2, .contexts = 1, .timeouts = 20000, .mix = { 100, 0, 1 },
-	};
+	struct load load = { .threads = 2, .contexts = 1, .timeouts = 20000 };
 
 	stress(_metadata, &load);
 	EXPECT_NE(0, load.result.refused);
