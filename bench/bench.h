@@ -75,6 +75,7 @@ typedef void (*bench_loop_fn)(const struct bench_span *span);
  * @name:    in the results
  * @size:    of an object, a multiple of a cache line
  * @jiffies: its times are in jiffies, not ns
+ * @wheel:   of a peer that is hwt
  * @open:    create the state that all objects share; returns 0 or an error
  * @close:   destroy that state; all objects are idle
  * @init:    initialise an object
@@ -85,7 +86,8 @@ struct bench_peer {
 	const char	*name;
 	size_t		size;
 	bool		jiffies;
-	int		(*open)(void);
+	struct hwt_wheel_params wheel;
+	int		(*open)(const struct bench_peer *peer);
 	void		(*close)(void);
 	void		(*init)(void *object);
 	bench_loop_fn	loop[BENCH_LOOPS];

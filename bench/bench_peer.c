@@ -153,42 +153,14 @@ BENCH_CODE(hwt, struct hwt_timeout,
 	   { hwt_schedule_at(&o->it, when); hwt_cancel(&o->it); },
 	   hwt_schedule(&o->it, when))
 
-static int hwt_open_params(u32 flags, u64 tick_ns, u32 shards)
+static int hwt_open(const struct bench_peer *peer)
 {
-	struct hwt_wheel_params params = {
-		.name = "hwt-bench", .flags = flags, .tick_ns = tick_ns, .shards = shards,
-	};
+	struct hwt_wheel_params params = peer->wheel;
 
+	/* As many as there can be: an engine for each CPU. */
+	params.shards = min_t(u32, params.shards, num_possible_cpus());
 	bench_wheel = hwt_wheel_create(&params);
 	return PTR_ERR_OR_ZERO(bench_wheel);
-}
-
-static int hwt_open(void)
-{
-	return hwt_open_params(0, NSEC_PER_MSEC, 1);
-}
-
-static int hwt_open_coarse(void)
-{
-	return hwt_open_params(HWT_COARSE_CLOCK, NSEC_PER_MSEC, 1);
-}
-
-/* With the resolution of timer_list. */
-static int hwt_open_jiffy(void)
-{
-	return hwt_open_params(0, TICK_NSEC, 1);
-}
-
-/* With the resolution and the clock of timer_list. */
-static int hwt_open_jiffies(void)
-{
-	return hwt_open_params(HWT_COARSE_CLOCK, TICK_NSEC, 1);
-}
-
-/* An engine for each CPU. */
-static int hwt_open_shards(void)
-{
-	return hwt_open_params(0, NSEC_PER_MSEC, min_t(u32, num_possible_cpus(), HWT_SHARDS_MAX));
 }
 
 static void hwt_close(void)
@@ -252,39 +224,34 @@ BENCH_CODE(touch, struct hwt_timeout,
 	   { hwt_schedule_at(&o->it, when); hwt_delete(&o->it); },
 	   hwt_touch(&o->it, when))
 
-static int bh_open(void)
-{
-	return hwt_open_params(HWT_BH, TICK_NSEC, 1);
-}
-
-static int bh_open_ms(void)
-{
-	return hwt_open_params(HWT_BH, NSEC_PER_MSEC, 1);
-}
-
-#define HWT_PEER(title, begin)						\
+#define HWT_PEER(title, code, wheel_flags, ns, n)			\
 	.name	= title,						\
-	.open	= begin,						\
-	.close	= hwt_close,						\
-	.settle	= hwt_settle,						\
-	BENCH_CODE_OF(hwt)
-
-const struct bench_peer bench_hwt = { HWT_PEER("hwt", hwt_open) };
-const struct bench_peer bench_hwt_coarse = { HWT_PEER("hwt-coarse", hwt_open_coarse) };
-const struct bench_peer bench_hwt_jiffy = { HWT_PEER("hwt-jiffy", hwt_open_jiffy) };
-const struct bench_peer bench_hwt_jiffies = { HWT_PEER("hwt-jiffies", hwt_open_jiffies) };
-const struct bench_peer bench_hwt_shards = { HWT_PEER("hwt-shards", hwt_open_shards) };
-
-#define BH_PEER(title, begin, code)					\
-	.name	= title,						\
-	.open	= begin,						\
+	.wheel	= {							\
+		.name = "hwt-bench", .flags = wheel_flags, .tick_ns = ns, .shards = n, \
+	},								\
+	.open	= hwt_open,						\
 	.close	= hwt_close,						\
 	.settle	= hwt_settle,						\
 	BENCH_CODE_OF(code)
 
-const struct bench_peer bench_bh = { BH_PEER("hwt-bh", bh_open, bh) };
-const struct bench_peer bench_bh_ms = { BH_PEER("hwt-bh-1ms", bh_open_ms, bh) };
-const struct bench_peer bench_touch = { BH_PEER("hwt-touch", bh_open, touch) };
+/* A tick of TICK_NSEC: the resolution of timer_list; with HWT_COARSE_CLOCK, also its clock. */
+const struct bench_peer bench_hwt = { HWT_PEER("hwt", hwt, 0, NSEC_PER_MSEC, 1) };
+const struct bench_peer bench_hwt_coarse = {
+	HWT_PEER("hwt-coarse", hwt, HWT_COARSE_CLOCK, NSEC_PER_MSEC, 1)
+};
+
+const struct bench_peer bench_hwt_jiffy = { HWT_PEER("hwt-jiffy", hwt, 0, TICK_NSEC, 1) };
+const struct bench_peer bench_hwt_jiffies = {
+	HWT_PEER("hwt-jiffies", hwt, HWT_COARSE_CLOCK, TICK_NSEC, 1)
+};
+
+const struct bench_peer bench_hwt_shards = {
+	HWT_PEER("hwt-shards", hwt, 0, NSEC_PER_MSEC, HWT_SHARDS_MAX)
+};
+
+const struct bench_peer bench_bh = { HWT_PEER("hwt-bh", bh, HWT_BH, TICK_NSEC, 1) };
+const struct bench_peer bench_bh_ms = { HWT_PEER("hwt-bh-1ms", bh, HWT_BH, NSEC_PER_MSEC, 1) };
+const struct bench_peer bench_touch = { HWT_PEER("hwt-touch", touch, HWT_BH, TICK_NSEC, 1) };
 
 /* -- timer_list ------------------------------------------------------------ */
 
@@ -385,7 +352,7 @@ static void work_fired(struct work_struct *work)
 	this_cpu_inc(bench_fired);
 }
 
-static int work_open(void)
+static int work_open(const struct bench_peer *peer)
 {
 	work_queue = alloc_workqueue("hwt-bench", 0, 0);
 	return work_queue ? 0 : -ENOMEM;
@@ -421,7 +388,7 @@ const struct bench_peer bench_work = {
 void *bench_open(const struct bench_peer *peer, u32 count)
 {
 	void *objects;
-	int err = peer->open ? peer->open() : 0;
+	int err = peer->open ? peer->open(peer) : 0;
 	u32 i;
 
 	if (err)

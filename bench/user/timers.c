@@ -595,14 +595,10 @@ static unsigned int *order;
 static double *spans;
 static unsigned int count;
 
-static uint64_t seed = 1;
+static __u64 seed = 0x9e3779b97f4a7c15ULL;
 static uint64_t pick(uint64_t n)
 {
-	uint64_t z = seed += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return (z ^ z >> 31) % n;
+	return (next_random(&seed) >> 16) % n;
 }
 
 static void shuffle(unsigned int n)

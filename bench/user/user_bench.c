@@ -20,6 +20,7 @@
  * repetition, all peers run once.
  */
 #include "user_bench.h"
+#include "hwt_ring.h"
 #include <math.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -49,18 +50,9 @@ static volatile sig_atomic_t interrupted;
 
 /* -- The operations and their order --------------------------------------- */
 
-/* xorshift64* */
-static __u64 random_next(__u64 *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return *state * 0x2545f4914f6cdd1dULL;
-}
-
 static __u64 random_below(__u64 *state, __u64 limit)
 {
-	return (random_next(state) >> 16) % limit;
+	return (next_random(state) >> 16) % limit;
 }
 
 static __u64 random_delay_ns(__u64 *state)

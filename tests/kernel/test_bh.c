@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * BH wheels: the context of their callbacks, what a callback may do (free its timeout, schedule it
- * again, wait for others), waits that do not sleep, periodic timeouts, the stop, a million timeouts
- * in one tick, what is refused. With ticks of a jiffy, and with shorter ones.
+ * again, wait for others), waits that do not sleep, periodic timeouts, the stop, many timeouts in
+ * one tick. With ticks of a jiffy, and with shorter ones.
  *
  * hwt-test: timeout 240
  */
@@ -14,15 +14,9 @@
 #include <linux/spinlock.h>
 
 #include "hwt_ktest.h"
+#include "hwt_ktest_compat.h"
 
 #define KT_MANY		(KT_SLOW ? 20000 : 200000)
-
-static struct hwt_wheel * __init create(u64 tick_ns)
-{
-	struct hwt_wheel_params params = { .name = "bh", .flags = HWT_BH, .tick_ns = tick_ns };
-
-	return hwt_wheel_create(&params);
-}
 
 /* -- Context ----------------------------------------------------------------- */
 
@@ -60,36 +54,34 @@ static void __init test_context(struct hwt_wheel *wheel)
 
 /* -- What a callback may do ---------------------------------------------------- */
 
-struct object {
-	struct hwt_timeout	timeout;
-	atomic_t		*freed;
-};
+static atomic_t freed;
 
-static void free_object(struct hwt_timeout *timeout)
+static void free_timeout(struct hwt_timeout *timeout)
 {
-	struct object *object = container_of(timeout, struct object, timeout);
+	atomic_inc(&freed);
+	memset(timeout, 0x5a, sizeof(*timeout));
+	kfree(timeout);
+}
 
-	atomic_inc(object->freed);
-	memset(object, 0x5a, sizeof(*object));
-	kfree(object);
+/* Schedule timeouts that their callbacks free: each second one soon, the others after @delay. */
+static bool __init schedule_1000(struct hwt_wheel *wheel, u64 delay)
+{
+	struct hwt_timeout *timeout;
+	unsigned int i, n = 0;
+
+	atomic_set(&freed, 0);
+	for (i = 0; i < 1000; i++) {
+		timeout = kmalloc(sizeof(*timeout), GFP_KERNEL | __GFP_NOFAIL);
+		hwt_timeout_setup(timeout, wheel, free_timeout);
+		n += !hwt_schedule(timeout, i % 2 ? delay : i % 20 * KT_MS);
+	}
+	return n == 1000;
 }
 
 static void __init test_free(struct hwt_wheel *wheel)
 {
-	unsigned int i, n = 0;
-	struct object *object;
-	atomic_t freed;
-
-	atomic_set(&freed, 0);
-	for (i = 0; i < 1000; i++) {
-		object = kmalloc(sizeof(*object), GFP_KERNEL);
-		if (!object)
-			break;
-		object->freed = &freed;
-		hwt_timeout_setup(&object->timeout, wheel, free_object);
-		n += !hwt_schedule(&object->timeout, (i % 20) * KT_MS);
-	}
-	KTEST(n == 1000 && KT_WAIT(atomic_read(&freed) == 1000), "callbacks free their timeouts");
+	KTEST(schedule_1000(wheel, KT_MS) && KT_WAIT(atomic_read(&freed) == 1000),
+	      "callbacks free their timeouts");
 }
 
 static void again(struct hwt_timeout *timeout)
@@ -153,7 +145,7 @@ static enum hrtimer_restart let_leave(struct hrtimer *timer)
 
 static void __init test_wait(struct hwt_wheel *wheel)
 {
-	struct hrtimer timer;
+	static struct hrtimer timer;
 	bool saw, running, deleted, gone;
 	struct kt kt;
 	int tried, busy, ret;
@@ -162,8 +154,7 @@ static void __init test_wait(struct hwt_wheel *wheel)
 		KTEST_SKIP("a wait for a callback needs two CPUs");
 		return;
 	}
-	hrtimer_init_on_stack(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	timer.function = let_leave;
+	hrtimer_setup(&timer, let_leave, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	began = false;
 	leave = false;
 	left = false;
@@ -191,7 +182,6 @@ static void __init test_wait(struct hwt_wheel *wheel)
 	KTEST(busy == -EBUSY || (busy == 0 && gone), "and hwt_try_delete() says so");
 	KTEST(ret == 0 && saw, "a _sync call with bottom halves off waits for the callback");
 	hrtimer_cancel(&timer);
-	destroy_hrtimer_on_stack(&timer);
 	hwt_shutdown_sync(&kt.timeout);
 }
 
@@ -211,53 +201,22 @@ static void __init test_periodic(struct hwt_wheel *wheel)
 	hwt_shutdown_sync(&kt.timeout);
 }
 
-static void __init test_refused(struct hwt_wheel *wheel)
-{
-	struct hwt_wheel_params params = { .flags = HWT_BH, .workers = 1 };
-	struct kt kt;
-
-	KTEST(PTR_ERR_OR_ZERO(hwt_wheel_create(&params)) == -EINVAL, "workers are refused");
-	params = (struct hwt_wheel_params) { .flags = HWT_BH | HWT_FREEZABLE };
-	KTEST(PTR_ERR_OR_ZERO(hwt_wheel_create(&params)) == -EINVAL, "HWT_FREEZABLE is refused");
-	params = (struct hwt_wheel_params) { .flags = HWT_BH, .priority = HWT_PRIO_FIFO };
-	KTEST(PTR_ERR_OR_ZERO(hwt_wheel_create(&params)) == -EINVAL, "a priority is refused");
-	params = (struct hwt_wheel_params) { .flags = HWT_BH, .cpus = cpu_online_mask };
-	KTEST(PTR_ERR_OR_ZERO(hwt_wheel_create(&params)) == -EINVAL, "cpus are refused");
-	kt_init(&kt, wheel, &kt_plain_ops);
-	hwt_shutdown_sync(&kt.timeout);
-}
-
 static atomic_t handed;
 
 static void take(struct hwt_timeout *timeout, void *arg)
 {
-	struct object *object = container_of(timeout, struct object, timeout);
-
 	if (!in_softirq() || hwt_held(timeout) || !hwt_running(timeout))
 		atomic_inc(&odd);
 	atomic_inc(&handed);
-	kfree(object);
+	kfree(timeout);
 }
 
 static void __init test_stop(struct hwt_wheel *wheel)
 {
-	struct object *object;
-	unsigned int i, n = 0;
-	atomic_t freed;
-
 	atomic_set(&odd, 0);
 	atomic_set(&handed, 0);
-	atomic_set(&freed, 0);
-	for (i = 0; i < 1000; i++) {
-		object = kmalloc(sizeof(*object), GFP_KERNEL);
-		if (!object)
-			break;
-		object->freed = &freed;
-		hwt_timeout_setup(&object->timeout, wheel, free_object);
-		n += !hwt_schedule(&object->timeout, i % 2 ? KT_HOUR : 5 * KT_MS);
-	}
-	KTEST(n == 1000 && hwt_wheel_flush(wheel) == 0 && hwt_wheel_barrier(wheel) == 0,
-	      "a flush and a barrier return");
+	KTEST(schedule_1000(wheel, KT_HOUR) && hwt_wheel_flush(wheel) == 0 &&
+	      hwt_wheel_barrier(wheel) == 0, "a flush and a barrier return");
 	KTEST(hwt_wheel_stop(wheel, take, NULL) == atomic_read(&handed) &&
 	      atomic_read(&handed) + atomic_read(&freed) == 1000 && atomic_read(&handed) >= 500,
 	      "a stop hands each timeout back that has not fired");
@@ -274,14 +233,10 @@ static void count_fired(struct hwt_timeout *timeout)
 
 static void __init test_many(struct hwt_wheel *wheel)
 {
-	struct hwt_timeout *timeouts = vzalloc(array_size(KT_MANY, sizeof(*timeouts)));
+	struct hwt_timeout *timeouts = kt_alloc(KT_MANY, sizeof(*timeouts));
 	unsigned int i, n = 0;
 	u64 at;
 
-	if (!timeouts) {
-		KTEST(false, "memory");
-		return;
-	}
 	atomic_set(&fired, 0);
 	at = hwt_wheel_now(wheel) + KT_SECOND / 2;
 	for (i = 0; i < KT_MANY; i++) {
@@ -510,7 +465,7 @@ static int mix_task(void *unused)
 static void __init test_delete_mix(struct hwt_wheel *wheel)
 {
 	unsigned long end = jiffies + 3 * HZ;
-	struct hrtimer hard, soft;
+	static struct hrtimer hard, soft;
 	struct task_struct *thread;
 	unsigned int i, n = 0;
 
@@ -521,10 +476,8 @@ static void __init test_delete_mix(struct hwt_wheel *wheel)
 	/* The interrupts come to this CPU. */
 	kt_stay_on(cpumask_of(0));
 	thread = kt_thread(mix_task, NULL, 1);
-	hrtimer_init_on_stack(&hard, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	hard.function = take_lock;
-	hrtimer_init_on_stack(&soft, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	soft.function = mix_softirq;
+	hrtimer_setup(&hard, take_lock, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_setup(&soft, mix_softirq, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	hrtimer_start(&hard, ms_to_ktime(1), HRTIMER_MODE_REL_HARD);
 	hrtimer_start(&soft, ms_to_ktime(1), HRTIMER_MODE_REL_SOFT);
 	while (time_before(jiffies, end)) {
@@ -537,8 +490,6 @@ static void __init test_delete_mix(struct hwt_wheel *wheel)
 	}
 	hrtimer_cancel(&hard);
 	hrtimer_cancel(&soft);
-	destroy_hrtimer_on_stack(&hard);
-	destroy_hrtimer_on_stack(&soft);
 	WRITE_ONCE(mix_ends, true);
 	kt_stay_on(NULL);
 	KTEST(kt_thread_stop(thread) == 1 && n > 0,
@@ -636,9 +587,6 @@ static int schedule_now(void *timeout)
  */
 static void __init test_set_back(void)
 {
-	struct hwt_wheel_params params = {
-		.name = "bh", .flags = HWT_BH, .clock = HWT_CLOCK_REALTIME,
-	};
 	s64 home = ktime_to_ns(ktime_mono_to_real(0));
 	struct task_struct *thread;
 	struct hwt_wheel *wheel;
@@ -650,10 +598,7 @@ static void __init test_set_back(void)
 		KTEST_SKIP("a set of the clock during a softirq needs two CPUs");
 		return;
 	}
-	wheel = hwt_wheel_create(&params);
-	KTEST(!IS_ERR(wheel), "a BH wheel on CLOCK_REALTIME");
-	if (IS_ERR(wheel))
-		return;
+	wheel = kt_wheel("bh", .flags = HWT_BH, .clock = HWT_CLOCK_REALTIME);
 	began = false;
 	leave = false;
 	kt_setup(&kt, wheel, spin_here);
@@ -700,7 +645,6 @@ static void __init test_wheel(struct hwt_wheel *wheel)
 	test_reclaim(wheel);
 	test_wait(wheel);
 	test_periodic(wheel);
-	test_refused(wheel);
 	test_delete(wheel);
 	test_try_delete(wheel);
 	test_delete_mix(wheel);
@@ -710,25 +654,19 @@ static void __init test_wheel(struct hwt_wheel *wheel)
 
 static void __init selftest(void)
 {
-	struct hwt_wheel_params params = { .name = "thread", .tick_ns = KT_MS };
 	struct hwt_wheel *wheel;
 	u64 ticks[] = { TICK_NSEC, KT_MS };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(ticks); i++) {
-		wheel = create(ticks[i]);
-		KTEST(!IS_ERR(wheel), "a BH wheel with ticks of %llu ns", ticks[i]);
-		if (IS_ERR(wheel))
-			return;
+		wheel = kt_wheel("bh", .flags = HWT_BH, .tick_ns = ticks[i]);
 		test_wheel(wheel);
 		test_stop(wheel);
 	}
 	test_context(hwt_system_bh_wheel);
 	test_set_back();
 	test_jiffies();
-	wheel = hwt_wheel_create(&params);
-	if (IS_ERR(wheel))
-		return;
+	wheel = kt_wheel("thread", .tick_ns = KT_MS);
 	test_delete(wheel);
 	test_try_delete(wheel);
 	test_delete_mix(wheel);

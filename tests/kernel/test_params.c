@@ -59,6 +59,10 @@ static const struct wanted bad[] __initconst = {
 	{ "clock_set on CLOCK_MONOTONIC", { .clock_set = test_clock_set } },
 	{ "clock_set on CLOCK_BOOTTIME",
 	  { .clock_set = test_clock_set, .clock = HWT_CLOCK_BOOTTIME } },
+	{ "BH with workers", { .flags = HWT_BH, .workers = 1 } },
+	{ "BH with cpus", { .flags = HWT_BH, .cpus = cpu_online_mask } },
+	{ "BH with FIFO", { .flags = HWT_BH, .priority = HWT_PRIO_FIFO } },
+	{ "BH, freezable", { .flags = HWT_BH | HWT_FREEZABLE } },
 };
 
 static void __init shared_refused(const char *what, const struct hwt_wheel_params *params)

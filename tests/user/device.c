@@ -87,14 +87,14 @@ TEST_F(ctx, setup_makes_what_fits)
 		EXPECT_EQ(wheels[i].want.levels, info.levels);
 		EXPECT_EQ(wheels[i].thread || threads, info.thread);
 		EXPECT_EQ((long)info.thread, fd_number(self->fd, "hwt-thread"));
-		EXPECT_EQ(-EBUSY, hwt_setup(self->fd, CLOCK_MONOTONIC));
+		EXPECT_EQ(-EBUSY, hwt_setup(self->fd, CLOCK_MONOTONIC, 0));
 		close(self->fd);
 		self->fd = hwt_open(O_NONBLOCK);
 	}
 	ASSERT_EQ(0, hwt_add(self->fd, 0, SEC, 0, &id));
-	EXPECT_EQ(-EBUSY, hwt_setup(self->fd, CLOCK_MONOTONIC));
+	EXPECT_EQ(-EBUSY, hwt_setup(self->fd, CLOCK_MONOTONIC, 0));
 	EXPECT_EQ(HWT_STATE_PENDING, hwt_del(self->fd, id));
-	EXPECT_EQ(-EBUSY, hwt_setup(self->fd, CLOCK_MONOTONIC));
+	EXPECT_EQ(-EBUSY, hwt_setup(self->fd, CLOCK_MONOTONIC, 0));
 }
 
 TEST_F(ctx, read_only)
@@ -171,7 +171,7 @@ static void *rival_run(void *arg)
 
 	pthread_barrier_wait(rival->start);
 	rival->ret = rival->rings ? hwt_rings(rival->fd, 0, rival->rings, 64, &args) :
-				    hwt_setup(rival->fd, CLOCK_MONOTONIC);
+				    hwt_setup(rival->fd, CLOCK_MONOTONIC, 0);
 	return NULL;
 }
 

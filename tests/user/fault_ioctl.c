@@ -439,7 +439,7 @@ static void check_many(struct __test_metadata *_metadata, void *arg, int ret, un
 	EXPECT_TRUE(!ret || hit);
 	/* The context still counts as new, which HWT_IOC_SETUP requires. */
 	if (ret == -ENOMEM)
-		EXPECT_EQ(0, hwt_private(env->fd, CLOCK_MONOTONIC, 0));
+		EXPECT_EQ(0, hwt_setup(env->fd, CLOCK_MONOTONIC, 0));
 }
 
 /*

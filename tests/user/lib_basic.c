@@ -114,7 +114,7 @@ TEST(a_wheel_of_its_own)
 	libhwt_close(hwt);
 	/* Default options do not call HWT_IOC_SETUP, so the program still can. */
 	ASSERT_EQ(0, open_flags(&hwt, 0, 0));
-	EXPECT_EQ(0, hwt_setup(libhwt_fd(hwt), CLOCK_BOOTTIME));
+	EXPECT_EQ(0, hwt_setup(libhwt_fd(hwt), CLOCK_BOOTTIME, 0));
 	libhwt_close(hwt);
 }
 

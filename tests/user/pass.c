@@ -37,22 +37,6 @@ TEST_F(ctx, no_thread)
 	EXPECT_EQ(0U, context_threads(NULL));
 }
 
-/* An edge is reported for each event, also if the program reads exactly what there is. */
-TEST_F(ctx, edge_triggered)
-{
-	int epoll = epoll_for(self->fd, EPOLLIN | EPOLLET), i;
-	struct hwt_event events[8];
-
-	ASSERT_LE(0, epoll);
-	ASSERT_EQ(0, hwt_add_periodic(self->fd, HWT_MODE_FIXED_RATE, MSEC, 5 * MSEC, 1, NULL));
-	for (i = 0; i < 50; i++) {
-		ASSERT_TRUE(reported(epoll, PATIENCE_MS));
-		while (hwt_read(self->fd, events, 8) == 8)
-			;
-	}
-	close(epoll);
-}
-
 /* A reader with little room leaves due timeouts, of which all tasks that wait are told. */
 TEST_F(ctx, more_than_one_step)
 {

@@ -153,7 +153,7 @@ TEST_F(poison, clock_set)
 {
 	int fd = hwt_open(O_NONBLOCK);
 
-	ASSERT_EQ(0, hwt_private(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
+	ASSERT_EQ(0, hwt_setup(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
 	ASSERT_TRUE(clock_shift(10));
 	check_events(_metadata, fd, 1);
 	/* Restore the clock for later tests. */

@@ -87,7 +87,7 @@ TEST(setup_races_with_schedule)
 		ASSERT_TRUE(task_start(&task, add_run));
 		pthread_barrier_wait(&task.start);
 		begin = now_ns();
-		ret = hwt_setup(task.fd, CLOCK_MONOTONIC);
+		ret = hwt_setup(task.fd, CLOCK_MONOTONIC, 0);
 		took = now_ns() - begin;
 		ASSERT_EQ(0, task_end(&task));
 		ASSERT_TRUE(!ret || ret == -EBUSY);
@@ -137,7 +137,7 @@ TEST(setup_races_with_debugfs)
 	while (now_ns() < end) {
 		fd = hwt_open(O_NONBLOCK);
 		ASSERT_LE(0, fd);
-		ASSERT_EQ(0, hwt_setup(fd, CLOCK_MONOTONIC));
+		ASSERT_EQ(0, hwt_setup(fd, CLOCK_MONOTONIC, 0));
 		ASSERT_EQ(0, close(fd));
 	}
 	fd = hwt_open(O_NONBLOCK);

@@ -77,7 +77,7 @@ FIXTURE_SETUP(real)
 {
 	home = real_ns() - now_ns();
 	self->fd = hwt_open(O_NONBLOCK);
-	ASSERT_EQ(0, hwt_private(self->fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
+	ASSERT_EQ(0, hwt_setup(self->fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
 }
 
 FIXTURE_TEARDOWN(real)
@@ -116,8 +116,8 @@ TEST_F(real, told_of_each_jump)
 	unsigned int i;
 	__s64 last = 0;
 
-	ASSERT_EQ(0, hwt_private(fds[1], CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
-	ASSERT_EQ(0, hwt_private(fds[2], CLOCK_REALTIME, 0));
+	ASSERT_EQ(0, hwt_setup(fds[1], CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
+	ASSERT_EQ(0, hwt_setup(fds[2], CLOCK_REALTIME, 0));
 	EXPECT_EQ(0, hwt_wait(self->fd, 0));
 	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, date, 0, &id));
 	ASSERT_EQ(0, hwt_add(self->fd, HWT_ARM_ABSOLUTE, soon, 1, NULL));
@@ -280,7 +280,7 @@ TEST_F(real, come_and_go_while_it_is_set)
 	ASSERT_EQ(0, pthread_create(&thread, NULL, set_often, NULL));
 	for (i = 0; i < 4 || now_ns() < end; i++) {
 		fd = hwt_open(O_NONBLOCK);
-		ASSERT_EQ(0, hwt_private(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
+		ASSERT_EQ(0, hwt_setup(fd, CLOCK_REALTIME, HWT_SETUP_TELL_CLOCK_SET));
 		ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, NULL));
 		if (i % 2)
 			ASSERT_EQ(1, hwt_next(fd, &event));

@@ -43,7 +43,7 @@ FIXTURE_SETUP(pause)
 	observer_start(_metadata, &self->observer, 250);
 	for (i = 0; i < CLOCKS; i++) {
 		self->fd[i] = hwt_open(O_NONBLOCK);
-		ASSERT_EQ(0, hwt_private(self->fd[i], clocks[i], 0));
+		ASSERT_EQ(0, hwt_setup(self->fd[i], clocks[i], 0));
 		/* On a tick, so that deadlines are not rounded up. */
 		now = clock_ns(clocks[i]) / PERIOD * PERIOD;
 		ASSERT_EQ(0, periods_begin(&self->periods[i], self->fd[i], now + 2 * PERIOD, 0));

@@ -55,7 +55,7 @@ static void use(__u64 *seed, int fd, struct ring *ring)
 
 	switch (next_random(seed) % 5) {
 	case 0:
-		count(&counts.wrong, hwt_private(fd, CLOCK_MONOTONIC, 0) != 0);
+		count(&counts.wrong, hwt_setup(fd, CLOCK_MONOTONIC, 0) != 0);
 		break;
 	case 1:
 		/* A mapping holds the context, and so the module, longer than the descriptor. */

@@ -36,7 +36,7 @@ TEST_F(ctx, arguments)
 	EXPECT_EQ(1024U, args.event_entries);
 	EXPECT_EQ(-EBUSY, hwt_rings(fd, 0, 8, 8, &args));
 	/* HWT_IOC_SETUP must come before rings. */
-	EXPECT_EQ(-EBUSY, hwt_private(fd, CLOCK_MONOTONIC, 0));
+	EXPECT_EQ(-EBUSY, hwt_setup(fd, CLOCK_MONOTONIC, 0));
 }
 
 /* The largest rings: all zero but next_ns, all mapped. For the layout, see tests/fuzz/calls.c. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rings in shared memory: waiting for events by HWT_IOC_ENTER and epoll; read() is refused.
+ * Rings in shared memory: waiting for events by HWT_IOC_ENTER and epoll.
  *
  * hwt-test: timeout 150
  * hwt-test: m32
@@ -285,30 +285,6 @@ TEST(epoll_edge)
 		close(ep);
 		close(fd);
 	}
-}
-
-static void *reader_run(void *arg)
-{
-	struct hwt_event event;
-	long fd = (long)arg;
-
-	return (void *)(long)hwt_read(fd, &event, 1);
-}
-
-/* A read() that waits fails when rings are mapped. */
-TEST(reader_is_sent_away)
-{
-	int fd = hwt_open(0);
-	struct ring ring;
-	pthread_t thread;
-	void *ret;
-
-	ASSERT_EQ(0, pthread_create(&thread, NULL, reader_run, (void *)(long)fd));
-	sleep_ns(50 * MSEC);
-	ASSERT_EQ(0, ring_make(&ring, fd, 0, 8, 8));
-	ASSERT_EQ(0, pthread_join(thread, &ret));
-	EXPECT_EQ(-EBUSY, (int)(long)ret);
-	ring_close(&ring);
 }
 
 TEST_HARNESS_MAIN

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * While this module is loaded, a task of real-time priority never leaves a CPU. Only the CPU's
+ * While this module is loaded, a task of real-time priority never leaves CPU 1. Only the CPU's
  * ksoftirqd preempts it, since RCU needs that. For module-hog.sh.
  */
 #include <linux/module.h>
@@ -8,8 +8,7 @@
 
 #include "hwt_ktest_util.h"
 
-static unsigned int cpu = 1;
-module_param(cpu, uint, 0444);
+#define CPU	1
 
 static struct task_struct *hog, *ksoftirqd;
 
@@ -23,14 +22,11 @@ static int hog_thread(void *unused)
 
 static int __init kt_hog_init(void)
 {
-	char name[TASK_COMM_LEN];
-
-	snprintf(name, sizeof(name), "ksoftirqd/%u", cpu);
-	ksoftirqd = kt_task_get(name);
+	ksoftirqd = kt_task_get("ksoftirqd/" __stringify(CPU));
 	if (!ksoftirqd)
 		return -ESRCH;
 	sched_set_fifo(ksoftirqd);
-	hog = kt_thread(hog_thread, NULL, cpu);
+	hog = kt_thread(hog_thread, NULL, CPU);
 	if (IS_ERR(hog)) {
 		sched_set_normal(ksoftirqd, 0);
 		put_task_struct(ksoftirqd);

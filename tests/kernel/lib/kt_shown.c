@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A wheel for debugfs.sh and other scripts to look at: "shown/one", on which some timeouts are
- * pending, and three functions have been called, one of them slow. With others=1, three more
- * wheels with other parameters.
+ * pending, and callbacks have been called, one of them slow. With others=1, three more wheels with
+ * other parameters.
  */
 #include <linux/cpumask.h>
 #include <linux/module.h>
@@ -21,27 +21,12 @@ MODULE_PARM_DESC(others, "Create three more wheels");
 static struct hwt_wheel *wheel, *more[3];
 static struct kt fired[5], waiting[3];
 
-static void shown_quick(struct hwt_timeout *timeout)
-{
-	kt_expire(timeout);
-}
-
-static atomic_t calls;
-
-static void shown_other(struct hwt_timeout *timeout)
-{
-	atomic_inc(&calls);
-	kt_expire(timeout);
-}
-
 static void shown_slow(struct hwt_timeout *timeout)
 {
 	kt_take_time(SLOW_MS * KT_MS);
 	kt_expire(timeout);
 }
 
-static const struct hwt_timeout_ops quick_ops = { .expire = shown_quick };
-static const struct hwt_timeout_ops other_ops = { .expire = shown_other };
 static const struct hwt_timeout_ops slow_ops = { .expire = shown_slow };
 
 /* Shown as the wheel's creator. */
@@ -83,13 +68,10 @@ static int __init shown_make_others(void)
 
 static bool __init shown_fire(void)
 {
-	const struct hwt_timeout_ops *ops[] = {
-		&quick_ops, &quick_ops, &other_ops, &quick_ops, &slow_ops,
-	};
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(fired); i++) {
-		kt_init(&fired[i], wheel, ops[i]);
+		kt_init(&fired[i], wheel, i < 4 ? &kt_plain_ops : &slow_ops);
 		hwt_schedule(&fired[i].timeout, 1);
 		if (!KT_WAIT(kt_expirations(&fired[i]) == 1))
 			return false;
@@ -110,7 +92,7 @@ static int __init kt_shown_init(void)
 	}
 	/* All on the highest level, two in one bucket; then one move and one cancel. */
 	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
-		kt_init(&waiting[i], wheel, &quick_ops);
+		kt_init(&waiting[i], wheel, &kt_plain_ops);
 		hwt_schedule_at(&waiting[i].timeout,
 				(kt_wheel_tick(wheel) / 64 + 1000 + i / 2) * 64 * TICK_NS);
 	}

@@ -523,12 +523,6 @@ typedef struct {
 
 typedef spinlock_t raw_spinlock_t;
 
-typedef struct {
-	int count;
-} refcount_t;
-
-#define refcount_inc(refs)	__atomic_add_fetch(&(refs)->count, 1, __ATOMIC_SEQ_CST)
-
 #define spin_lock_init(lock)	((lock)->locked = false)
 
 void shim_spin_wait(spinlock_t *lock);

@@ -48,18 +48,13 @@ static inline long read_word(const char *path, const char *word)
 }
 
 /* Return the number after @name in the descriptor's fdinfo; -1 if there is none. */
-static inline long fd_number_of(const char *process, int fd, const char *name)
+static inline long fd_number(int fd, const char *name)
 {
 	char path[64], word[64];
 
-	snprintf(path, sizeof(path), "/proc/%s/fdinfo/%d", process, fd);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	snprintf(word, sizeof(word), "%s:", name);
 	return read_word(path, word);
-}
-
-static inline long fd_number(int fd, const char *name)
-{
-	return fd_number_of("self", fd, name);
 }
 
 /* Return whether a line contains @text, which may end with the newline. */

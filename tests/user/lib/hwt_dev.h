@@ -172,16 +172,16 @@ static inline __u32 hwt_clock_flag(clockid_t clock)
 	       clock == CLOCK_BOOTTIME ? HWT_SETUP_BOOTTIME : 0;
 }
 
-static inline int hwt_setup(int fd, clockid_t clock)
+static inline int hwt_setup(int fd, clockid_t clock, __u32 flags)
 {
-	return hwt_with(fd, SETUP, setup, .flags = hwt_clock_flag(clock));
+	return hwt_with(fd, SETUP, setup, .flags = flags | hwt_clock_flag(clock));
 }
 
 static inline int hwt_open_private(clockid_t clock)
 {
 	int fd = hwt_open(O_NONBLOCK);
 
-	if (fd >= 0 && hwt_setup(fd, clock)) {
+	if (fd >= 0 && hwt_setup(fd, clock, 0)) {
 		close(fd);
 		return -1;
 	}

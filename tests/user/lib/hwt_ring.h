@@ -38,11 +38,6 @@ static inline int by_value(const void *a, const void *b)
 
 /* -- Contexts ------------------------------------------------------------ */
 
-static inline int hwt_private(int fd, clockid_t clock, __u32 flags)
-{
-	return hwt_with(fd, SETUP, setup, .flags = flags | hwt_clock_flag(clock));
-}
-
 static inline unsigned int last_cpu(void)
 {
 	return sysconf(_SC_NPROCESSORS_ONLN) - 1;

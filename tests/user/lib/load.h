@@ -46,7 +46,6 @@ struct load_result {
 
 struct load {
 	unsigned int		threads, contexts, timeouts;	/* @timeouts in each context */
-	unsigned int		mix[LOAD_OPERATIONS];		/* ratio; 0: 40:30:20:10 */
 	unsigned int		seed;
 	struct load_context	*context;
 	struct load_result	result;
@@ -185,16 +184,15 @@ static inline int load_read(struct load *load, struct load_context *ctx)
 static inline void load_step(struct load *load, unsigned int *random)
 {
 	static const unsigned int longest_ms[] = { 10, 1000, 1000, 10000 };
-	static const unsigned int usual[LOAD_OPERATIONS] = { 40, 30, 20, 10 };
-	const unsigned int *mix = load->mix[LOAD_SCHEDULE] ? load->mix : usual;
+	static const unsigned int percent[LOAD_OPERATIONS] = { 40, 30, 20, 10 };
 	struct load_context *ctx = &load->context[load_random(random, load->contexts)];
 	struct load_slot *slot = &ctx->slots[load_random(random, load->timeouts)];
 	__u64 delay = load_random(random, longest_ms[load_random(random, 4)] * 1000) * USEC;
-	unsigned int draw = load_random(random, mix[0] + mix[1] + mix[2] + mix[3]), operation;
+	unsigned int draw = load_random(random, 100), operation;
 	bool creates;
 
-	for (operation = 0; draw >= mix[operation]; operation++)
-		draw -= mix[operation];
+	for (operation = 0; draw >= percent[operation]; operation++)
+		draw -= percent[operation];
 	if (operation == LOAD_READ) {
 		load_read(load, ctx);
 		return;
