@@ -324,8 +324,8 @@ lazy: asyncio, with a store for each push, and a callback that looks. hwt-30ms: 
 of 30 ms. put-off-by-it: for each timer, once a period."""),
     "java": ("Timers in Java", by_peer, """\
 ns of CPU time of the process for each operation, with all of its threads, until 300 ms after the
-last; the least of the repetitions. netty: HashedWheelTimer with ticks of 100 ms. executor:
-ScheduledThreadPoolExecutor. libhwt: by the foreign-function interface."""),
+last; the least of the repetitions. netty: HashedWheelTimer with ticks of 100 ms. libhwt: by the
+foreign-function interface."""),
 }
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels N...: Netty's HashedWheelTimer, a ScheduledThreadPoolExecutor, and libhwt's timers, called
- * from Java by the foreign-function interface of JDK 17
+ * Wheels N...: Netty's HashedWheelTimer, and libhwt's timers, called from Java by the
+ * foreign-function interface of JDK 17
  *
  * Prints the CPU time of the process in several rounds, ns an operation. It has what threads of a
  * peer do until 300 ms after the last operation, and the collection of garbage. "due" is a second
@@ -15,8 +15,6 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.Random;
-import java.util.concurrent.Future;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import jdk.incubator.foreign.*;
@@ -54,31 +52,6 @@ class Wheels {
 
 		void close() {
 			timer.stop();
-		}
-	}
-
-	static class Executor extends Peer {
-		final ScheduledThreadPoolExecutor executor = new ScheduledThreadPoolExecutor(1);
-		final Future<?>[] futures;
-
-		Executor(int n) {
-			futures = new Future<?>[n];
-			executor.setRemoveOnCancelPolicy(true);
-		}
-
-		void set(int i, long ns) {
-			stop(i);
-			futures[i] = executor.schedule(fired::incrementAndGet, ns,
-						       TimeUnit.NANOSECONDS);
-		}
-
-		void stop(int i) {
-			if (futures[i] != null)
-				futures[i].cancel(false);
-		}
-
-		void close() {
-			executor.shutdownNow();
 		}
 	}
 
@@ -201,7 +174,6 @@ class Wheels {
 
 			for (int i = 0; i < ROUNDS; i++) {
 				round(new Netty(n), "netty", n);
-				round(new Executor(n), "executor", n);
 				round(new Libhwt(n), "libhwt", n);
 			}
 		}

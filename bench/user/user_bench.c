@@ -34,7 +34,6 @@
 static const struct peer *const all_peers[] = {
 	&peer_syscall, &peer_hwt, &peer_hwt_rings, &peer_hwt_keys, &peer_hwt_uring,
 	&peer_hwt_uring_batch, &peer_timerfd, &peer_uring, &peer_uring_batch,
-	&peer_libuv, &peer_libev,
 };
 
 static bool gone[PEERS], reap_gone[PEERS];

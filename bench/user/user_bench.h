@@ -58,8 +58,7 @@ struct peer {
 };
 
 extern const struct peer peer_syscall, peer_hwt, peer_hwt_rings, peer_hwt_keys, peer_hwt_uring,
-	peer_hwt_uring_batch, peer_timerfd, peer_uring, peer_uring_batch, peer_libuv,
-	peer_libev;
+	peer_hwt_uring_batch, peer_timerfd, peer_uring, peer_uring_batch;
 
 static inline struct timespec to_timespec(__u64 ns)
 {

@@ -73,9 +73,12 @@ def interface():
                for name, body in re.findall(r"^struct (\w+) \{(.*?)^\}", text, re.M | re.S)}
     numbers = re.findall(r"^#define (HWT_\w+)[ \t]", text, re.M)
     found = compiled(structs, numbers, "hwt_uapi.h")
-    return {**{name: str(*found[name]) for name in numbers},
-            **{f"struct {name}": ", ".join("{} {} {}".format(member, *found[f"{name}.{member}"]) for member in members)
-               for name, members in structs.items()}, **prototypes()}
+    values = {f"struct {name}": ["{} {} {}".format(member, *found[f"{name}.{member}"]) for member in members]
+              for name, members in structs.items()}
+    # Numbers and functions in groups, by the first words of their names.
+    for name, value in [(name, str(*found[name])) for name in numbers] + sorted(prototypes().items()):
+        values.setdefault("_".join(name.split("_")[:2]), []).append(f"{name} {value}")
+    return {name: ", ".join(pieces) for name, pieces in values.items()}
 
 
 @check(quick=True)
