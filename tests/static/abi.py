@@ -75,9 +75,9 @@ def interface():
     found = compiled(structs, numbers, "hwt_uapi.h")
     values = {f"struct {name}": ["{} {} {}".format(member, *found[f"{name}.{member}"]) for member in members]
               for name, members in structs.items()}
-    # Numbers and functions in groups, by the first words of their names.
+    # Numbers and functions in groups, by the beginnings of their names.
     for name, value in [(name, str(*found[name])) for name in numbers] + sorted(prototypes().items()):
-        values.setdefault("_".join(name.split("_")[:2]), []).append(f"{name} {value}")
+        values.setdefault(re.match(r"HWT_[A-Z]+|libhwt(_timers?|_queue)?", name)[0], []).append(f"{name} {value}")
     return {name: ", ".join(pieces) for name, pieces in values.items()}
 
 

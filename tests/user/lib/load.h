@@ -39,9 +39,7 @@ struct load_result {
 	__u64	done[LOAD_OPERATIONS];
 	__u64	scheduled, cancelled, fired;
 	__u64	refused;	/* schedules beyond a limit, or without memory */
-	__u64	early, lost, errors;
-	__u64	strange;	/* events that match no live timeout */
-	__u64	miscounted;	/* contexts with wrong statistics */
+	__u64	wrong;		/* failures, of which the first ten are reported */
 };
 
 struct load {
@@ -59,20 +57,12 @@ static inline void load_count(__u64 *count, __u64 n)
 	__atomic_fetch_add(count, n, __ATOMIC_RELAXED);
 }
 
-/* Count a failure, and report the first ten. */
-static inline void load_wrong(__u64 *count, const char *what, int ret)
+static inline void load_wrong(struct load *load, const char *what, int ret)
 {
-	static int said;
+	__u64 said = __atomic_fetch_add(&load->result.wrong, 1, __ATOMIC_RELAXED);
 
-	load_count(count, 1);
-	if (__atomic_fetch_add(&said, 1, __ATOMIC_RELAXED) < 10)
+	if (said < 10)
 		fprintf(stderr, "# load: %s: %s\n", what, strerror(-ret));
-}
-
-static inline __u64 load_wrongs(const struct load_result *result)
-{
-	return result->early + result->lost + result->errors + result->strange +
-	       result->miscounted;
 }
 
 static inline unsigned int load_random(unsigned int *state, unsigned int limit)
@@ -105,7 +95,7 @@ static inline void load_schedule(struct load *load, struct load_context *ctx,
 	} else if (ret == -ENOSPC || ret == -ENOMEM) {
 		load_count(&load->result.refused, 1);
 	} else {
-		load_wrong(&load->result.errors, "schedule", ret);
+		load_wrong(load, "schedule", ret);
 	}
 }
 
@@ -119,7 +109,7 @@ static inline void load_modify(struct load *load, struct load_context *ctx,
 	if (!ret)
 		slot->earliest_ns = now + delay;
 	else if (ret != -ENOENT)
-		load_wrong(&load->result.errors, "modify", ret);
+		load_wrong(load, "modify", ret);
 }
 
 static inline void load_cancel(struct load *load, struct load_context *ctx,
@@ -131,7 +121,7 @@ static inline void load_cancel(struct load *load, struct load_context *ctx,
 		slot->live = false;
 		load_count(&ctx->cancelled, 1);
 	} else if (ret != -ENOENT) {
-		load_wrong(&load->result.errors, "cancel", ret);
+		load_wrong(load, "cancel", ret);
 	}
 }
 
@@ -142,7 +132,7 @@ static inline void load_check(struct load *load, struct load_context *ctx,
 	struct load_slot *slot = &ctx->slots[index];
 
 	if (index >= load->timeouts) {
-		load_wrong(&load->result.strange, "an event of an unknown timeout", 0);
+		load_wrong(load, "an event of an unknown timeout", 0);
 		return;
 	}
 	/* The thread that has the slot is in a call, perhaps the one that created the timeout. */
@@ -151,10 +141,10 @@ static inline void load_check(struct load *load, struct load_context *ctx,
 	if (!slot->live || generation != slot->generation || event->id != slot->id ||
 	    event->kind != HWT_EVENT_EXPIRED || event->flags != HWT_EVENT_LAST ||
 	    event->overruns) {
-		load_wrong(&load->result.strange, "an event of a timeout that has ended", 0);
+		load_wrong(load, "an event of a timeout that has ended", 0);
 	} else {
 		if (event->fired_ns < slot->earliest_ns || event->fired_ns < event->deadline_ns)
-			load_wrong(&load->result.early, "an early event", 0);
+			load_wrong(load, "an early event", 0);
 		slot->live = false;
 		load_count(&load->result.fired, 1);
 	}
@@ -170,7 +160,7 @@ static inline int load_read(struct load *load, struct load_context *ctx)
 
 	if (got < 0) {
 		if (errno != EAGAIN && errno != EINTR)
-			load_wrong(&load->result.errors, "read", hwt_errno());
+			load_wrong(load, "read", hwt_errno());
 		return 0;
 	}
 	got /= sizeof(events[0]);
@@ -240,7 +230,6 @@ static inline void load_settle(struct load *load, struct load_context *ctx)
 	struct load_result *result = &load->result;
 	struct hwt_stats_args stats;
 	unsigned int i;
-	__u64 live;
 
 	for (i = 0; i < load->timeouts; i++) {
 		if (ctx->slots[i].live && i % 2)
@@ -254,15 +243,14 @@ static inline void load_settle(struct load *load, struct load_context *ctx)
 	/* Read events that should not be there, too. */
 	while (load_read(load, ctx))
 		;
-	live = load_live(load, ctx);
-	if (live)
-		load_wrong(&result->lost, "lost timeouts", 0);
+	if (load_live(load, ctx))
+		load_wrong(load, "lost timeouts", 0);
 	result->scheduled += ctx->scheduled;
 	result->cancelled += ctx->cancelled;
 	if (hwt_stats(ctx->fd, &stats) || stats.scheduled != ctx->scheduled ||
 	    stats.cancelled != ctx->cancelled || stats.read != ctx->read || stats.timeouts ||
 	    stats.events)
-		load_wrong(&result->miscounted, "wrong statistics of a context", 0);
+		load_wrong(load, "wrong statistics of a context", 0);
 }
 
 /* Open the contexts. Return whether all are open. */
