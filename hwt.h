@@ -900,8 +900,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  *
  * Process context, may sleep. The caller's timeouts on the wheel must not be held any more. The
  * call that puts the last reference stops and frees the wheel. The ->release of a timeout on the
- * wheel may call this, too: a wheel cannot be stopped in its own callback, so a work item does it.
- * If the caller's module has no reference, as to hwt_system_wheel, the call only warns.
+ * wheel may put it, too; then a work item stops the wheel, which its own callback cannot do. If the
+ * caller's module has no reference (nobody has one to hwt_system_wheel), the call only warns.
  */
 #define hwt_wheel_put(wheel)	__hwt_wheel_put((wheel), THIS_MODULE)
 

@@ -187,7 +187,10 @@ static void hwt_bh_expiry_break(struct hwt_shard *shard)
 	shard->engine.stamp = 0;
 }
 
-/* Wait a moment for the callback that is executing on a BH shard. */
+/*
+ * Sleep until the callbacks that are executing on a BH shard let a waiter in. The lock lends the
+ * waiter's priority to them. The caller then looks again.
+ */
 void hwt_bh_relax(struct hwt_shard *shard)
 {
 	atomic_inc(&shard->bh.waiters);

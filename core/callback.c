@@ -109,7 +109,7 @@ void hwt_lockdep_sync(struct hwt_timeout *timeout)
 
 	if (lock_is_held(&hwt_inside_map))
 		return;
-	/* With interrupts off, since a map that a softirq takes must not be held with them on. */
+	/* Softirqs take this map, too: lockdep would report a task that holds it interruptibly. */
 	local_irq_save(flags);
 	lock_acquire_exclusive(&timeout->lockdep_map, hwt_lockdep_subclass(timeout->shard), 0,
 			       NULL, _THIS_IP_);
@@ -255,7 +255,9 @@ void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 	__releases(&shard->lock)
 {
 	runner->fn = fn;
-	/* hwt_engine_kick() reads this without the lock, and wakes no engine in a callback. */
+	/*
+	 * hwt_engine_kick() reads this without the lock: an engine in a callback needs no wake-up.
+	 */
 	WRITE_ONCE(runner->current_timeout, timeout);
 	spin_unlock_irq(&shard->lock);
 	if (!runner->stamp)

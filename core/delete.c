@@ -62,7 +62,9 @@ static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeo
 			continue;
 		}
 		hwt_collect_until(shard, READ_ONCE(timeout->cpu), timeout, flags);
-		/* If it is not found, a CPU that has set SUBMITTED has yet to push it. */
+		/*
+		 * Not found, since the CPU that has set SUBMITTED has not pushed it yet: try again.
+		 */
 		if ((hwt_timeout_state(timeout) & HWT_F_SUBMITTED) && !timeout->owed)
 			hwt_lock_pause(shard, flags);
 	}

@@ -73,7 +73,10 @@ static u64 hwt_engine_now(const struct hwt_shard *shard)
 
 /* -- Collecting ---------------------------------------------------------- */
 
-/* Move @cpu's submissions to @fresh of its inbox, if empty. Return true if it may have entries. */
+/*
+ * Move a CPU's submissions to @fresh of its inbox, unless @fresh has entries already. Return true
+ * if it may have entries now.
+ */
 static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	__must_hold(&shard->lock)
 {
@@ -342,10 +345,10 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 }
 
 /*
- * End a timeout's hold and call its client, unless it was armed again; it may have been freed on
- * return. The timeout is SUBMITTED and not RUNNING: it is on shard->owed, or the caller has set
- * SUBMITTED under the shard's lock, and has not pushed the timeout. A mark (struct hwt_mark) on
- * shard->owed may be passed instead: it is only taken off the list. Drops the lock around
+ * Unless a timeout was armed again, end its hold, and call its ->cancelled and ->release; it may
+ * have been freed on return. The timeout is SUBMITTED and not RUNNING: it is on shard->owed, or the
+ * caller has set SUBMITTED itself, under the shard's lock, and has not pushed the timeout. If a
+ * mark (struct hwt_mark) on shard->owed is passed, only take it off the list. Drops the lock around
  * callbacks.
  */
 void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_timeout *timeout)

@@ -54,8 +54,8 @@ void hwt_engine_pass(struct hwt_shard *shard);
 void hwt_engine_sleep(struct hwt_shard *shard);
 
 /*
- * Return true if CLOCK_REALTIME was set since the last hwt_engine_check_clock(). Until the next, no
- * timeout may fire, because those on the due list may not be due any more.
+ * Return true if CLOCK_REALTIME was set since the last hwt_engine_check_clock(). Then no timeout
+ * may fire before the next such call, because those on the due list may not be due any more.
  */
 static inline bool hwt_clock_moved(const struct hwt_shard *shard)
 	__must_hold(&shard->lock)

@@ -30,8 +30,8 @@ struct hwt_period {
 };
 
 /*
- * Take a timeout off the due list, to fire it. Fill in @due, except @tick: the caller gets it from
- * the state when it fires the timeout. Return false for the mark of a flush (struct hwt_mark).
+ * Take a timeout off the due list, to fire it, and set @due->past; the caller sets the other
+ * members. Return false if @timeout is the mark of a flush (struct hwt_mark), which does not fire.
  */
 static inline bool hwt_due_take(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				struct hwt_due *due)

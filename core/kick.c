@@ -79,7 +79,10 @@ void hwt_engine_kick_at(struct hwt_shard *shard, u64 tick)
 		__hwt_engine_kick(shard, direct);
 }
 
-/* The same under the shard's lock, which no holder of a lock of the scheduler takes. */
+/*
+ * Wake the engine, with the shard's lock held. No holder of a lock of the scheduler takes that
+ * lock, so a direct wake-up cannot deadlock.
+ */
 void hwt_engine_kick_locked(struct hwt_shard *shard, u64 tick)
 	__must_hold(&shard->lock)
 {

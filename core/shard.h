@@ -141,8 +141,8 @@ struct hwt_shard {
 	 */
 
 	/*
-	 * A schedule for an earlier tick wakes the engine. Written by the engine: 0 while it is
-	 * awake. On a BH shard, a kick lowers it to the tick of the next pass.
+	 * The tick until which the engine sleeps; 0 while it is awake. A schedule for an earlier
+	 * tick wakes the engine. Only the engine writes this, and on a BH shard, a kick lowers it.
 	 */
 	atomic64_t		wake_tick ____cacheline_aligned_in_smp;
 	/*

@@ -169,8 +169,9 @@ static inline bool hwt_state_valid(u64 state)
 }
 
 /*
- * In the functions below, @old is the present state, @now the cursor, and @touched the tick of the
- * last touch, or 0 if the cursor has reached it (hwt_touched_tick()).
+ * In the functions below, @old is the present state, @now the cursor, and @touched the tick to
+ * which hwt_touch() has put off the timeout, or 0 if the cursor has reached it
+ * (hwt_touched_tick()).
  */
 
 /* A client schedules. @flags: those of the call, of which HWT_SCHEDULE_AT is ignored. */

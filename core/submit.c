@@ -140,7 +140,11 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 		hwt_irqs_restore(irqs);
 		if (unlikely(READ_ONCE(shard->sleep_seq) != seq))
 			hwt_engine_kick(shard);
-		/* Kick every HWT_BACKLOG schedules, give or take one for an interrupt here. */
+		/*
+		 * Kick after every HWT_BACKLOG schedules, so that the engine collects the timeouts
+		 * while they are in the cache. If an interrupt schedules here, a kick may be left
+		 * out.
+		 */
 		if (unlikely(!(raw_cpu_read(shard->inbox->scheduled) & (HWT_BACKLOG - 1))))
 			hwt_engine_kick(shard);
 	}
@@ -424,7 +428,9 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 	if (mode == HWT_MODE_FIXED_DELAY && periodic->timeout.shard &&
 	    hwt_is_bh(periodic->timeout.shard))
 		return -EINVAL;
-	/* Until the state changes, a firing may use a mixture of times: keep that time short. */
+	/*
+	 * A firing between these stores and the change of the state may mix old and new settings.
+	 */
 	preempt_disable();
 	old_first_ns = atomic64_read(&periodic->set.first_ns);
 	old_period_ns = atomic64_read(&periodic->set.period_ns);
@@ -664,7 +670,7 @@ EXPORT_SYMBOL_GPL(__hwt_timeout_init);
  *
  * When hwt_held() returns false, the ->release of the last hold may not have begun yet. So if the
  * timeout has a ->release, call hwt_cancel_sync() or hwt_shutdown_sync() before this function: they
- * wait until the ->release has returned, but only if it is on the timeout's present wheel. The
+ * wait until the ->release has returned. After the move, they would look at the new wheel only. The
  * module parameter "debug" reports a move that comes too early.
  */
 void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
@@ -725,9 +731,9 @@ EXPORT_SYMBOL_GPL(hwt_running);
  *
  * Return: the deadline on the wheel's clock, ns, rounded up to a tick (and moved within the slack);
  * U64_MAX if the timeout never fires; 0 if it is not pending. While the callback of a periodic
- * timeout executes, this is the deadline of the next firing; with HWT_MODE_FIXED_DELAY, it is one
- * period from now. Only the callback itself can rely on that: another context that asks before the
- * callback has begun may get an earlier deadline.
+ * timeout executes, this is the deadline of the next firing (with HWT_MODE_FIXED_DELAY: one period
+ * from now). Only the callback itself can rely on this: in another context, the callback may not
+ * have begun yet, and the deadline is that of the present firing.
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {

@@ -359,8 +359,8 @@ static bool hwt_wait_deadlocks(const struct hwt_shard *shard)
  * when the engine has collected the timeout. This takes up to reclaim_ms (a module parameter), or
  * longer if the engine is in a long callback, or is frozen.
  *
- * On a wheel with at most one worker, other callbacks of the shard may delay that of this timeout.
- * So the caller must not hold a lock that any of these callbacks takes.
+ * Other callbacks of the shard may delay that of this timeout, so the caller must not hold a lock
+ * that any of them takes. On a wheel with at most one worker, lockdep reports such a lock.
  *
  * Return: 1 if the timeout last fired; 0 if it was last cancelled or handed back, or was never
  * scheduled; -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came or, for a caller in a
@@ -491,9 +491,9 @@ static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runn
 }
 
 /*
- * Return true if a runner is executing a function of the owner, or will call one for the same
- * timeout after the present function. The timeout is valid only while it is held: not during
- * ->release, nor on a BH wheel.
+ * Return true if a runner is executing a function of the module @owner, or will call one for the
+ * same timeout after the present function. The timeout may be freed during its ->release and, on a
+ * BH wheel, during its callback: do not read it then.
  */
 static bool hwt_owner_executes(const struct hwt_shard *shard, const struct hwt_runner *runner,
 			       const struct module *owner)

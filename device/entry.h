@@ -102,8 +102,8 @@ struct hwt_entry {
  * struct hwt_prealloc - memory for entries of one-shots, allocated in bulk for several operations
  * @ahead:   maximum number of entries that the present operation and those after it will need; the
  *           caller sets it before each operation
- * @taken:   number of entries handed out, in all or since a bulk allocation failed: the limit of
- *           the next bulk allocation
+ * @taken:   number of entries handed out since the start, or since a bulk allocation failed. The
+ *           next bulk allocation takes at most as many, so it grows with the use
  * @n:       number of entries in @entries
  * @entries: the memory of entries that were not handed out yet
  *

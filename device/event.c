@@ -122,7 +122,7 @@ void hwt_event_free_clock_set(struct hwt_entry *entry)
 
 static bool hwt_event_readable(struct hwt_context *ctx)
 {
-	/* Look at the list last: what another task has fired is not due any more, but is there. */
+	/* Look at the list after that: a timeout that another task fires in between is there. */
 	return hwt_pass_due(ctx) || !list_empty(&ctx->ready) || READ_ONCE(ctx->rings);
 }
 
@@ -242,7 +242,7 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	}
 }
 
-/* Maximum number of steps in which poll() moves events to the ring */
+/* Maximum number of steps of hwt_rings_refill() in one poll(), to limit the time that it takes */
 #define HWT_POLL_STEPS	64
 
 /* Fire what is due, and move events to the ring: a program that polls needs no other call. */

@@ -73,8 +73,8 @@ void hwt_pass_alarm(struct hwt_context *ctx, u64 ns)
 }
 
 /*
- * Set the time of the next pass, and arm the timer for it, or cancel the timer if there is none: it
- * would wake tasks in vain, and report old events again to a program that uses EPOLLET.
+ * Set the time of the next pass, and arm the timer for it. @ns: HWT_NEVER cancels the timer. Left
+ * armed, it would wake tasks in vain, and report old events again to a program that uses EPOLLET.
  */
 static void hwt_pass_start(struct hwt_context *ctx, u64 ns)
 	__must_hold(&ctx->entries.xa_lock)
@@ -313,9 +313,10 @@ static bool hwt_pass_end(struct hwt_context *ctx)
 /*
  * Return true if a pass has work to do.
  *
- * A task that waits first enters the wait queue, then calls this function, then looks for events.
- * Either it sees here the time that hwt_pass_start() has stored, or the interrupt comes later and
- * finds the task in the queue: the queue's lock orders the two (tests/verify/litmus/pass-wake).
+ * A task that is about to sleep enters the wait queue, calls this function, and looks for events,
+ * in this order, so that no wake-up is lost: it sees here the time that hwt_pass_start() has
+ * stored, or the timer's interrupt comes later and finds the task in the queue. The queue's lock
+ * orders the two (tests/verify/litmus/pass-wake).
  */
 bool hwt_pass_due(struct hwt_context *ctx)
 {

@@ -24,8 +24,8 @@ struct hwt_entry;
  * struct hwt_pass - what drives the timeouts of a context without a wheel
  * @buckets: the armed timeouts, including those that are due and have not fired yet
  * @memory:  the memory of @buckets, charged to the task that has opened or set up the context
- * @timer:   wakes the tasks that wait: at @next_ns or, after a pass that has stopped early, at once
- *           or a tick later. Once it has expired, the end of the next pass arms it again
+ * @timer:   wakes the tasks that wait, at @next_ns; after a pass that has stopped early, see
+ *           hwt_pass_pause(). After it has expired, only the end of a pass arms it again
  * @next_ns: no pass has work before this time; 0 if a pass has stopped early; HWT_NEVER if no
  *           timeout is to fire. Written under entries.xa_lock, read without it
  * @fired:   true if events were added since the end of the last complete pass

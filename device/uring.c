@@ -128,8 +128,9 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 }
 
 /*
- * Cancel a command for io_uring. Do nothing if the command is not attached yet, because io_uring
- * repeats the request, or not any more, because the call that has detached it completes it.
+ * Cancel a command at io_uring's request. A command that is not attached yet needs nothing:
+ * io_uring repeats the request. Neither does a detached one: the call that has detached it
+ * completes it.
  */
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
