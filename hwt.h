@@ -243,7 +243,7 @@ static inline u64 hwt_jiffies(unsigned long n)
  * any x. As for timer_list, a value that is more than LONG_MAX jiffies ahead has passed.
  *
  * Return: the time, ns, counted from the start of the present jiffy; 0 if jiffies has reached or
- * passed the value; U64_MAX, never, if it is MAX_JIFFY_OFFSET jiffies ahead or more.
+ * passed the value; U64_MAX (never fires) if the value is MAX_JIFFY_OFFSET jiffies ahead or more.
  */
 static inline u64 hwt_jiffies_until(unsigned long expires)
 {

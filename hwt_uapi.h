@@ -198,9 +198,10 @@
  * @user_data:   the user_data that the program last gave to the timeout; with keys, the key
  * @deadline_ns: the deadline of the timeout, rounded up to a tick; with a slack, the tick that the
  *               kernel has chosen within the slack; HWT_NEVER if the deadline is 2^63 or more. If a
- *               periodic timeout has fired several times since its previous event was read, the
- *               deadline of the latest firing. If several deadlines of a fixed rate had passed at
- *               that firing, the latest of them; with HWT_SETUP_THREAD, the earliest.
+ *               periodic timeout has fired several times since its previous event was read, this is
+ *               the deadline of the latest firing. If a timeout of a fixed rate had missed several
+ *               deadlines at that firing, this is the latest of them or, with HWT_SETUP_THREAD, the
+ *               earliest.
  * @fired_ns:    time of the latest firing
  * @overruns:    number of periods without an event of their own since the previous event was read:
  *               an event of kind HWT_EVENT_EXPIRED stands for overruns + 1 periods

@@ -553,7 +553,7 @@ static void hwt_bh_run(struct hwt_shard *shard)
 	if (!hwt_bh_enter(shard))
 		return;
 	hwt_bh_expiry_lock(shard);
-	/* No barrier: callbacks are RCU readers, and on PREEMPT_RT a softirq is none by itself. */
+	/* Callbacks are RCU readers. On PREEMPT_RT, a softirq alone is not. This is no barrier. */
 	rcu_read_lock();
 	do {
 		hwt_engine_pass(shard);

@@ -144,9 +144,10 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 }
 
 /*
- * Return the lowest @soonest of the top level, and store its index in @word; HWT_TICK_NEVER if the
- * level is empty. Read the words in the order in which the cursor reaches their buckets, until all
- * remaining buckets begin at or after the lowest @soonest so far.
+ * The array @soonest has an entry for each word of the top level's bitmap. Return the lowest entry,
+ * and store the index of its word in @word; return HWT_TICK_NEVER if the level is empty. Begin with
+ * the word that the cursor reaches next, and end when all remaining buckets begin at or after the
+ * lowest entry found.
  */
 static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 			   struct hwt_search *search)

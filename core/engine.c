@@ -938,9 +938,9 @@ static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 	atomic64_set(&shard->wake_tick, tick);
 	/*
 	 * Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
-	 * hwt_cancel_claim(): if a caller reads the new sleep_seq, and then sets SUBMITTED of a
-	 * timeout, any caller that moves or cancels the timeout after that finds wake_tick, @kicked
-	 * and @reclaim as the engine has written them before sleep_seq.
+	 * hwt_cancel_claim(). Caller A reads the new sleep_seq, and then sets SUBMITTED of a
+	 * timeout; caller B later moves or cancels it. B, too, then sees wake_tick, @kicked and
+	 * @reclaim as the engine has written them before sleep_seq.
 	 */
 	smp_store_release(&shard->sleep_seq, shard->sleep_seq + 1);
 	/*

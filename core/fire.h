@@ -109,7 +109,7 @@ static inline void hwt_touch_again(const struct hwt_shard *shard, struct hwt_tim
 {
 	u64 tick = hwt_touched_tick(shard, timeout) ?: shard->buckets.cursor;
 
-	/* No barrier: the next change of the state, or its collection, orders what follows. */
+	/* No barrier: the next change of the state, or the timeout's collection, has one. */
 	if (tick < hwt_state_tick(state))
 		hwt_state_change(timeout, &state, hwt_state_at(state, tick));
 }

@@ -357,7 +357,10 @@ static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, 
 
 static struct notifier_block hwt_clock_notifier = { .notifier_call = hwt_clock_event };
 
-/* Pin the threads of the CPU's shards again: with all CPUs offline, they were moved elsewhere. */
+/*
+ * Pin the threads of the CPU's shards again: if all CPUs of a shard were offline, the scheduler has
+ * moved its threads to other CPUs.
+ */
 static int hwt_cpu_online(unsigned int cpu)
 {
 	struct hwt_wheel *wheel;

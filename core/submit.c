@@ -49,9 +49,11 @@ static __always_inline void hwt_irqs_restore(unsigned long flags)
 /*
  * Push a timeout, for which the caller has set SUBMITTED, on a submission list of this CPU. The
  * byte shard->active[cpu] tells the engine that these lists may have entries. Test the byte even if
- * the list was not empty: an interrupted push may not have set it yet. A full barrier is always
- * between the store to the byte and the caller's reads of wake_tick and sleep_seq: llist_add() if
- * the byte was set before it; else push.active, here or in the interrupt that has set the byte.
+ * the list was not empty: an interrupted push may not have set it yet.
+ *
+ * The caller then reads wake_tick and sleep_seq. A full barrier is always between the store to the
+ * byte and these reads. If the byte was set before llist_add(), llist_add() is that barrier. If it
+ * is set below, or was set by an interrupt after llist_add(), push.active is.
  */
 static __always_inline void hwt_push(struct hwt_shard *shard,
 				     struct hwt_timeout *timeout)
@@ -168,9 +170,9 @@ static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *o
 		return true;
 	hwt_untouch(timeout, ns);
 	/*
-	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim() and hwt_bh_claim():
-	 * this CPU sees the state of the touched tick, or the engine, which looks at @touched once
-	 * more after that change of the state, sees it lowered.
+	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim() and hwt_bh_claim().
+	 * The engine moves the state to the touched tick, and then reads @touched again. Either
+	 * this CPU sees the moved state, or that second read sees @touched as lowered here.
 	 */
 	smp_mb();
 	state = hwt_timeout_state(timeout);

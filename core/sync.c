@@ -33,7 +33,8 @@
 
 /*
  * Return true if a runner executes a function of @timeout. A ->release may have freed its timeout,
- * and @timeout may be a new one at that address: compare the functions, too.
+ * and @timeout may be a new one at that address: compare the functions, too. If the new one has the
+ * same ->release, this returns true in vain until that call has returned.
  */
 static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: timeouts on a wheel of their own
+ * /dev/hwt: contexts that have a wheel of their own
  *
- * The code here is a client of hwt.h, as any other kernel module: programs with such a context use,
- * and test, the engine that kernel code uses.
+ * The code here uses hwt.h as any other kernel module does. So a program with such a context runs,
+ * and tests, the engine that kernel code uses.
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
