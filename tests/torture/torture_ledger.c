@@ -817,7 +817,8 @@ static bool tt_enough(void)
 		{ TT_SHUTDOWN, tt_expected(TT_MIX_LIFE, 4) },
 		{ TT_WAIT, tt_expected(TT_MIX_WAIT, 8) },
 		{ TT_FLUSH, tt_expected(TT_MIX_WAIT, 16) },
-		{ TT_STOP, stops }, { TT_HANDED, stops && tt_expected(TT_MIX_ARM, 8) },
+		/* Where the threads are slow, most stops find nothing pending. */
+		{ TT_STOP, stops }, { TT_HANDED, stops && tt_expected(TT_MIX_ARM, 256) },
 		{ TT_ROUND, tt_pairs },
 		{ TT_SET, tt_clock_ms && tt_lasted_ms() > 4ULL * tt_clock_ms },
 		{ TT_GONE, tt_can_plug() && tt_lasted_ms() > 8ULL * tt_hotplug_ms },
