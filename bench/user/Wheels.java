@@ -76,7 +76,8 @@ class Wheels {
 		static final MethodHandle stop = c(lib, "libhwt_timer_stop", void.class, "PP");
 		static final MethodHandle run = c(lib, "libhwt_timers_run", void.class, "P");
 		static final MethodHandle free = c(lib, "libhwt_timers_free", void.class, "P");
-		static final long SIZE = 64;	/* a struct libhwt_timer and padding */
+		/* Of a struct libhwt_timer with padding; of its members. */
+		static final long SIZE = 64, DEADLINE = 24, FN = 40;
 
 		final MemorySegment timers;
 		final MemoryAddress base, hwt;
@@ -89,7 +90,7 @@ class Wheels {
 			MethodType type = MethodType.methodType(void.class, MemoryAddress.class);
 			MethodHandle fire = MethodHandles.lookup().findStatic(Libhwt.class, "fire", type);
 			MemoryAddress fn = getInstance().upcallStub(fire,
-				FunctionDescriptor.ofVoid(C_POINTER), ResourceScope.newImplicitScope());
+				FunctionDescriptor.ofVoid(C_POINTER), ResourceScope.globalScope());
 
 			timers = MemorySegment.allocateNative(n * SIZE, SIZE, ResourceScope.newImplicitScope());
 			base = timers.address();
@@ -97,8 +98,8 @@ class Wheels {
 			/* libhwt_timer_init(): neither linked nor set, and the callback */
 			for (long at = 0; at < n * SIZE; at += SIZE) {
 				MemoryAccess.setLongAtOffset(timers, at, -1L);
-				MemoryAccess.setLongAtOffset(timers, at + 24, -1L);
-				MemoryAccess.setAddressAtOffset(timers, at + 40, fn);
+				MemoryAccess.setLongAtOffset(timers, at + DEADLINE, -1L);
+				MemoryAccess.setAddressAtOffset(timers, at + FN, fn);
 			}
 		}
 
