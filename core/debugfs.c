@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Wheels in debugfs: hwt/wheels/NUMBER-NAME/. docs/statistics.md documents the files. */
+/*
+ * Wheels in debugfs: hwt/wheels/NUMBER-NAME/
+ *
+ * docs/statistics.md documents the files.
+ */
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/kernel.h>
