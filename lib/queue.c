@@ -279,7 +279,7 @@ static int events_find(struct libhwt_queue *queue, const struct hwt_event **even
 			return 0;
 		due = 0;
 		ret = enter(queue, &args);
-	} while (!ret || ret == -EINTR);
+	} while (ret >= 0 || ret == -EINTR);
 	return ret;
 }
 

@@ -3,7 +3,7 @@
 """Check the series of patches that tools/series makes for the newest packaged kernel. Print TAP.
 
 --quick     only: checkpatch, the series applies, the objects of the last patch build, as y and as m on x86-64
-Without it, the objects of each patch are built, and the KUnit test and the selftests run under User Mode Linux.
+Without it, each patch is built, the last one for i386 and arm64, too; KUnit and selftests run under User Mode Linux.
 """
 import argparse
 import os
@@ -25,6 +25,7 @@ CONFIGS = {
     "y": [*COMMON],
     "m": [*COMMON, "BUG", "DEBUG_FS", "FTRACE", "ENABLE_DEFAULT_TRACERS", "PROC_FS", "IO_URING", "SUSPEND", "MEMCG", "CGROUPS",
           "NUMA", "TIME_NS", "NAMESPACES", "DEBUG_KERNEL", "PROVE_LOCKING", "DEBUG_OBJECTS", "DEBUG_OBJECTS_FREE", "HWT_DEBUG", "KUNIT"],
+    "i386": COMMON[1:], "arm64": [*COMMON],
 }
 # For the selftests, in addition to kernel/time/hwt/.kunitconfig.
 USER = ("BLK_DEV_INITRD", "DEVTMPFS", "PROC_FS", "TMPFS", "EPOLL", "EVENTFD", "MULTIUSER", "TIME_NS", "NAMESPACES", "UNIX", "NET")
@@ -51,14 +52,17 @@ class Tree:
         """Run make in the build of a configuration; return its exit code and its output."""
         build = OUT / f"build-{config}"
         build.mkdir(exist_ok=True)
-        return host.said(["make", "-C", self.path, f"O={build}", "ARCH=x86_64", f"-j{host.JOBS}", *words])
+        cross = [f"CROSS_COMPILE={kernels.cross()}"] if config == "arm64" else []
+        return host.said(["make", "-C", self.path, f"O={build}", f"ARCH={config if len(config) > 1 else 'x86_64'}", *cross,
+                          f"-j{host.JOBS}", *words])
 
     def configure(self, config):
         """Make or renew a configuration; return what is wrong. Options that come with later patches are left out."""
         path = OUT / f"build-{config}/.config"
         if not path.exists():
             self.make(config, "tinyconfig")
-        hwt = {option: config for option in ("HWT", "HWT_DEV", "HWT_KUNIT_TEST", "WIREGUARD")}
+        value = "m" if config == "m" else "y"
+        hwt = {option: value for option in ("HWT", "HWT_DEV", "HWT_KUNIT_TEST", "WIREGUARD")}
         with open(path, "a", encoding="ascii") as file:
             file.writelines(f"# CONFIG_{option[1:]} is not set\n" if option[0] == "!" else f"CONFIG_{option}=y\n"
                             for option in CONFIGS[config])
@@ -68,7 +72,7 @@ class Tree:
             return text
         chosen = path.read_text()
         there = "".join(file.read_text() for file in self.path.glob("*/*/hwt/Kconfig"))
-        lost = [option for option in ("HWT", "HWT_DEV") if f"config {option}\n" in there and f"CONFIG_{option}={config}\n" not in chosen]
+        lost = [option for option in ("HWT", "HWT_DEV") if f"config {option}\n" in there and f"CONFIG_{option}={value}\n" not in chosen]
         return f"not in .config: {' '.join(lost)}" if lost else ""
 
     def apply(self, patch):
@@ -151,10 +155,10 @@ def main():
         name = re.sub(r"^\d+-|\.patch$", "", patch.name)
         check_patch(results, linux, patch, name)
         check(results, f"{name} applies", *tree.apply(patch))
-        if not args.quick or patch == patches[-1]:
-            for config in CONFIGS:
-                wrong = tree.build(config)
-                check(results, f"{name}, HWT={config}", bool(wrong), wrong)
+        last = patch == patches[-1]
+        for config in CONFIGS if last and not args.quick else ("y", "m") if last or not args.quick else ():
+            wrong = tree.build(config)
+            check(results, f"{name}, {config}", bool(wrong), wrong)
     if not args.quick:
         check_uml(results, tree)
     return results.print_tap()
