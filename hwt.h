@@ -25,9 +25,9 @@
  *   -  The operations may run concurrently: each takes effect at one instant, the last one wins.
  *   L  The callers need a lock: hwt_schedule_periodic*() stores the period and the first deadline
  *      one after the other, so concurrent calls could mix their values.
- *   S  The _sync call waits for the callback. In the timeout's own callback, it only cancels (or
- *      shuts down) the timeout and returns -EDEADLK. A callback may make a _sync call for another
- *      timeout, but two callbacks must not wait for each other.
+ *   S  The _sync call waits for the callback. A _sync call in the timeout's own callback cannot
+ *      wait: it cancels (or shuts down) the timeout, and returns -EDEADLK. A callback may make a
+ *      _sync call for another timeout, but two callbacks must not wait for each other.
  *   X  The operations must not run concurrently: initialise a timeout, or set its wheel, only
  *      before its first use or while it is not held.
  *
@@ -51,18 +51,18 @@
  *     saves two atomic operations for each hold.
  *
  *     If hwt_cancel() returns true, the timeout will not fire, but may still be held. If
- *     hwt_delete() returns true, the hold is over, and its reference is the caller's. On a BH wheel
- *     (HWT_BH), the hold of a timeout that fires is over before its callback begins.
+ *     hwt_delete() returns true, the hold is over, and a reference of the hold is now the caller's.
+ *     On a BH wheel (HWT_BH), the hold of a one-shot is over before its callback begins.
  *
  *   - A timeout is initialised before any other call, and is not NULL. With the module parameter
  *     "debug", a call for a timeout that was never initialised is refused and reported. Without
  *     "debug", its effect is undefined, except for memory of zeros, which has no wheel: a call that
  *     schedules fails with -EINVAL, and a cancel finds nothing.
  *
- * ->release is called once for each hold, unless hwt_delete() has given the timeout back. It is
- * called in process context, after hwt has accessed the timeout for the last time in that hold. By
- * then, another CPU may have begun a new hold. If a _sync call ends a hold, the ->release of that
- * hold has returned before the _sync call returns.
+ * hwt calls ->release once for each hold, except for a hold that hwt_delete() has ended. The call
+ * is made in process context, after hwt has accessed the timeout for the last time in that hold.
+ * Another CPU may have begun a new hold before the call. If a _sync call ends a hold, the ->release
+ * of that hold has returned before the _sync call returns.
  */
 #ifndef _HWT_H
 #define _HWT_H
@@ -89,18 +89,18 @@ struct module;
  *             thread or on one of its workers. It may sleep, but delays all timeouts that are due
  *             after it, unless another worker is free. It should sleep uninterruptibly and check
  *             its condition in a loop, because a submission, a freeze or a stop may wake the
- *             thread. It may schedule, cancel and _sync other timeouts, and schedule or cancel its
- *             own. It must not free its timeout; @release may.
- * @cancelled: Optional. Called in process context after the timeout was cancelled, or was handed
- *             back by a stop without a function (hwt_wheel_stop() with NULL). Not called if the
- *             timeout is scheduled again before its hold ends. If the timeout is scheduled and
- *             cancelled again while @cancelled executes, there is no second call. Runs on the
- *             threads that run @expire, or in the _sync, barrier or stop call that ends the hold.
+ *             thread. It may schedule and cancel any timeout, and may make _sync calls for other
+ *             timeouts. It must not free its timeout; @release may.
+ * @cancelled: Optional. Called in process context after a call has cancelled the timeout, or a stop
+ *             without a function (hwt_wheel_stop() with NULL) has handed it back. Not called if the
+ *             timeout is scheduled again before its hold ends, nor a second time if the timeout is
+ *             scheduled and cancelled again while @cancelled executes. Runs on the threads that run
+ *             @expire, or in the _sync, barrier or stop call that ends the hold.
  * @release:   Optional. Called in process context when a hold has ended, once for each hold, on the
  *             same threads and in the same calls as @cancelled. May free the timeout.
  *
  * One constant structure serves any number of timeouts. On a BH wheel, @cancelled and @release must
- * be NULL, and @expire follows the rules of HWT_BH: it does not sleep, and it may free its timeout.
+ * be NULL, and @expire follows the rules of HWT_BH: it does not sleep, and may free a one-shot.
  */
 struct hwt_timeout_ops {
 	void (*expire)(struct hwt_timeout *timeout);
@@ -148,11 +148,11 @@ struct hwt_timeout_ops {
  *            that had passed. Protected by the shard's lock.
  * @tracked:  Not 0 while core/debug.c knows that the timeout is held (parameter "debug"). Written
  *            under the shard's lock, or when debug objects find that the memory is freed too early.
- * @cpu:      The CPU on whose submission list the timeout was last pushed. Written before the push;
- *            read under the shard's lock by calls that look for the timeout in the lists of this
- *            CPU. A call that has read an old value does not find the timeout, and tries again.
- * @check:    By this value, the parameter "debug" recognises an initialised timeout; see
- *            __HWT_CHECK_STATIC. Constant.
+ * @cpu:      The CPU on whose submission list the timeout was last pushed. Written before the push.
+ *            hwt_delete() and _sync calls read it under the shard's lock, to search the lists of
+ *            that CPU. If they read an old value, they do not find the timeout, and try again.
+ * @check:    With the parameter "debug", hwt checks this value to refuse a timeout that was not
+ *            initialised; see __HWT_CHECK_STATIC. Constant.
  *
  * All members are private to hwt. Without lockdep, the structure has at most 64 bytes, the size of
  * a cache line.
@@ -170,7 +170,7 @@ struct hwt_timeout {
 	u16			cpu;
 	u32			check;
 #ifdef CONFIG_LOCKDEP
-	/* private: a callback holds a copy of this map, _sync calls and hwt_wait() take it */
+	/* private: to lockdep, a callback holds this lock, and a wait for the callback takes it */
 	struct lockdep_map	lockdep_map;
 #endif
 };
@@ -182,10 +182,11 @@ static_assert(sizeof(struct hwt_timeout) <= 64);
 /**
  * struct hwt_periodic - a timeout that fires again and again
  * @timeout:  The timeout. Its ->expire finds the struct hwt_periodic by container_of().
- * @set:      The arguments of the last hwt_schedule_periodic*(), read when the timeout first fires
- *            after that call.
- * @run:      The copy of @set that is in use, the next deadline, and the numbers of overruns. Once
- *            initialised, only the runner that fires the timeout writes it; any context reads it.
+ * @set:      The arguments of the last hwt_schedule_periodic*(). A runner reads them when the
+ *            timeout first fires after that call.
+ * @run:      The copy of @set that is in use, the next deadline, and the numbers of overruns. After
+ *            hwt_periodic_init(), only the runner that fires the timeout writes @run; any context
+ *            reads it.
  *
  * All members but @timeout are private to hwt. The 64-bit members are atomic, so that a 32-bit CPU
  * never reads one half of an old value and the other half of a new one.
@@ -240,7 +241,7 @@ static inline u64 hwt_jiffies(unsigned long n)
  * @expires: the value, an absolute time in jiffies
  *
  * Any context. hwt_schedule(&t, hwt_jiffies_until(x)) is the counterpart of mod_timer(&t, x) for
- * any x. As for timer_list, a value that is more than LONG_MAX jiffies ahead has passed.
+ * any x. As for timer_list, a value more than LONG_MAX jiffies ahead counts as passed.
  *
  * Return: the time, ns, counted from the start of the present jiffy; 0 if jiffies has reached or
  * passed the value; U64_MAX (never fires) if the value is MAX_JIFFY_OFFSET jiffies ahead or more.
@@ -310,7 +311,7 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 		struct hwt_periodic *__periodic = (_periodic);		\
 									\
 		hwt_timeout_init(&__periodic->timeout, (_wheel), (_ops)); \
-		/* Clear @run, unless the timeout is held, a misuse: hwt may be using @run. */ \
+		/* If the timeout is held (a misuse), keep @run, since hwt may be using it. */ \
 		if (!hwt_held(&__periodic->timeout))			\
 			__periodic->run = (typeof(__periodic->run)) {};	\
 	} while (0)
@@ -340,8 +341,9 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
 #endif
 
 /*
- * Values of &hwt_timeout.check: __HWT_CHECK_STATIC after HWT_TIMEOUT_INIT(), the lower 32 bits of
- * the timeout's address XOR __HWT_CHECK_PLACE after hwt_timeout_init(). 0x687774 is "hwt" in ASCII.
+ * Values of &hwt_timeout.check. HWT_TIMEOUT_INIT() stores __HWT_CHECK_STATIC. hwt_timeout_init()
+ * stores the lower 32 bits of the timeout's address XOR __HWT_CHECK_PLACE, so that hwt can
+ * recognise a copy of the timeout. 0x687774 is "hwt" in ASCII.
  */
 #define __HWT_CHECK_STATIC	0x68777401U
 #define __HWT_CHECK_PLACE	0x68777402U
@@ -410,17 +412,17 @@ static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, 
 }
 
 /**
- * hwt_schedule_earlier() - fire after a delay, unless it would fire sooner anyway
+ * hwt_schedule_earlier() - fire after a delay, unless the timeout fires sooner anyway
  * @timeout:  the timeout
  * @delay_ns: the delay from now, ns
  *
  * Any context. The counterpart of timer_reduce(): arms a timeout that is not armed, and moves an
- * armed timeout only if the new tick is earlier. While the callback of a periodic timeout executes,
- * the timeout is armed on a BH wheel only. A periodic timeout that the call arms or moves becomes a
- * one-shot. The next callback sees what the caller wrote before the call, even if the timeout was
- * not moved.
+ * armed timeout only if the new tick is earlier. A periodic timeout that the call arms or moves
+ * becomes a one-shot. While the callback of a periodic timeout executes, the timeout is armed on a
+ * BH wheel only; on other wheels, a call at that time arms it. The next callback sees what the
+ * caller wrote before the call, even if the timeout was not moved.
  *
- * Return: the same as hwt_schedule(). If it has HWT_WAS_PENDING, the timeout may be unchanged.
+ * Return: the same as hwt_schedule(). With HWT_WAS_PENDING, the timeout may be unchanged.
  */
 static inline int hwt_schedule_earlier(struct hwt_timeout *timeout, u64 delay_ns)
 {
@@ -457,7 +459,7 @@ static inline int hwt_schedule_pending_at(struct hwt_timeout *timeout, u64 deadl
 }
 
 /**
- * hwt_schedule_unless_pending() - fire after a delay, unless it is pending already
+ * hwt_schedule_unless_pending() - fire after a delay, unless the timeout is pending already
  * @timeout:  the timeout
  * @delay_ns: the delay from now, ns
  *
@@ -476,14 +478,14 @@ static inline int hwt_schedule_unless_pending(struct hwt_timeout *timeout, u64 d
  * @timeout:     the timeout
  * @deadline_ns: the new deadline on the wheel's clock, ns
  *
- * Any context. For a timeout that is pushed back far more often than it fires, such as an idle
- * timeout that each packet pushes back. When the timeout's tick comes and @deadline_ns is later,
- * the engine links the timeout for its new tick instead of calling ->expire.
+ * Any context. Use this for a timeout that is pushed back far more often than it fires, such as an
+ * idle timeout that each packet pushes back. When the timeout's tick comes and @deadline_ns is
+ * later, the engine links the timeout for its new tick instead of calling ->expire.
  *
  * A touch never arms a timeout and never pulls it forward: an earlier deadline has no effect. A
- * later call that schedules the timeout overrides the touch, even with an earlier deadline. A touch
- * while a one-shot fires has no effect. The last of several concurrent touches wins. The next
- * callback is not sure to see what the caller wrote before the touch.
+ * later call that schedules the timeout overrides the touch, even with an earlier deadline. After a
+ * one-shot has begun to fire, a touch has no effect. The last of several concurrent touches wins.
+ * The next callback is not sure to see what the caller wrote before the touch.
  */
 static inline void hwt_touch(struct hwt_timeout *timeout, u64 deadline_ns)
 {
@@ -506,8 +508,9 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
  *             reference, because the caller has one of its own
  * @_object:   the object
  *
- * Any context. A pending timeout is moved without @_get and @_put. For any other timeout, @_get is
- * called first, because once scheduled, the timeout may fire, and ->release put the reference.
+ * Any context. If the timeout is pending, this only moves it. Otherwise, this calls @_get before it
+ * schedules the timeout: once scheduled, the timeout may fire, and its ->release puts the
+ * reference.
  *
  * Return: the same as hwt_schedule_flags().
  */
@@ -609,8 +612,8 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
  * hwt_expired() - return whether the timeout last fired
  * @timeout: the timeout
  *
- * Return: true from the start of ->expire until the timeout is scheduled again or, if it is
- * periodic and so still pending, until it is cancelled or handed back.
+ * Return: true from the start of ->expire until the timeout is scheduled again. For a periodic
+ * timeout, which is still pending after ->expire, a cancel or a hand-back also ends this.
  */
 static inline bool hwt_expired(const struct hwt_timeout *timeout)
 {
@@ -663,8 +666,8 @@ static inline u64 hwt_remaining(const struct hwt_timeout *timeout)
  * hwt_overruns() - return the periods missed before the latest firing
  * @periodic: the periodic timeout
  *
- * Return: the number of periods that passed without a callback before the latest firing (in a
- * callback: before this call of it). Always 0 with HWT_MODE_FIXED_DELAY.
+ * Return: the number of periods that passed without a callback before the latest firing. In a
+ * callback, the latest firing is the one that called it. Always 0 with HWT_MODE_FIXED_DELAY.
  */
 static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 {
@@ -672,14 +675,14 @@ static inline u64 hwt_overruns(const struct hwt_periodic *periodic)
 }
 
 /**
- * hwt_overruns_total() - return the periods missed since the schedule
+ * hwt_overruns_total() - return the periods missed since the timeout was scheduled
  * @periodic: the periodic timeout
  *
  * Return: the number of periods missed since the periodic timeout was last scheduled.
  */
 static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 {
-	/* Without REARM, the timeout has not fired since the last schedule: run.total is older. */
+	/* Without REARM, the timeout has not fired since it was scheduled: run.total is old. */
 	if ((hwt_timeout_state(&periodic->timeout) & HWT_F_PENDING) == HWT_F_ARMED)
 		return 0;
 	return atomic64_read(&periodic->run.total);
@@ -708,19 +711,19 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  *   - ->expire is called as in softirq: with bottom halves off and as an RCU reader. It must not
  *     sleep. On a shard, one callback executes at a time, on a CPU that is not isolated (isolcpus=,
  *     nohz_full=).
- *   - The hold ends before ->expire is called, so ->expire may free its timeout.
+ *   - The hold of a one-shot ends before ->expire is called, so ->expire may free the timeout.
  *   - hwt_cancel_sync() and hwt_shutdown_sync() do not sleep, and may be called wherever
  *     timer_delete_sync() may: not in a hard interrupt, nor with a lock held that the callback, or
  *     an interrupt handler, takes.
  *   - For a timeout with a ->cancelled or ->release, hwt_timeout_init() warns, and calls that
  *     schedule fail with -EINVAL. HWT_MODE_FIXED_DELAY fails with -EINVAL, too.
  *   - A periodic timeout is armed again before its callback.
- *   - hwt_wheel_stop() calls its function after the timeout's hold, with bottom halves off. The
- *     function may free the timeout, and must not sleep.
+ *   - hwt_wheel_stop() ends the hold of a timeout before it calls its function for the timeout. The
+ *     function is called with bottom halves off, must not sleep, and may free the timeout.
  *   - hwt_timeout_set_wheel() must not be called for a timeout while its callback executes.
  *   - The hold of a cancelled timeout may last up to two ticks longer than reclaim_ms.
  *
- * On CLOCK_MONOTONIC, a BH wheel costs less with ticks of a jiffy or longer than with shorter ones.
+ * On CLOCK_MONOTONIC, a BH wheel costs less with ticks of a jiffy or longer: it uses no hrtimer.
  */
 #define HWT_BH			0x4
 
@@ -756,13 +759,14 @@ enum hwt_wait_strategy {
 /**
  * typedef hwt_clock_set_fn - called after the clock of a wheel was set
  * @wheel:   the wheel, whose clock is CLOCK_REALTIME
- * @jump_ns: how far the clock was set since the last call, ns; negative if it was set back. After a
- *           suspend, the length of the suspend
+ * @jump_ns: how far the clock was set since the last call, ns; negative if it was set back. A
+ *           suspend counts as a change by the length of the suspend
  * @arg:     &hwt_wheel_params.clock_set_arg
  *
  * Called in process context on the thread of the first shard. Timeouts of this shard fire according
- * to the new time only after the call. A change during hwt_wheel_create() may be reported before
- * the wheel is returned, or not at all. Must not call a _sync function for a timeout of the wheel.
+ * to the new time only after the call. If the clock is set during hwt_wheel_create(), this may be
+ * called before hwt_wheel_create() returns, or never. Must not make a _sync call for a timeout of
+ * the wheel.
  */
 typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
 
@@ -783,7 +787,7 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   timeouts. 0: the module's default.
  * @clock:           The clock of the wheel's deadlines; see enum hwt_clock.
  * @flags:           HWT_COARSE_CLOCK, HWT_FREEZABLE and HWT_BH, ored; or 0.
- * @max_pending:     Maximum number of timeouts pending at once. 0: no limit, and no count of them.
+ * @max_pending:     Maximum number of timeouts pending at once. 0: no limit.
  * @workers:         Number of threads that run the callbacks, up to HWT_WORKERS_MAX. Workers take
  *                   due timeouts in order. While a worker is free, a callback that blocks delays no
  *                   other callback. The callback of a timeout never runs on two workers at once. 0:
@@ -796,8 +800,8 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   CPU that initialises it. CPUs that share a last-level cache have one shard,
  *                   unless there are more shards than caches. Without @cpus, a shard's threads run
  *                   on its CPUs, except isolated ones (isolcpus=, nohz_full=); if no such CPU is
- *                   online, they run elsewhere. Callbacks begin in the order of ticks within a
- *                   shard only; those of different shards run at the same time. 0: the module's
+ *                   online, the threads run elsewhere. Within a shard, callbacks begin in the order
+ *                   of ticks; callbacks of different shards run at the same time. 0: the module's
  *                   default, or 1 if @cpus are given.
  * @priority:        Priority of the wheel's threads: HWT_PRIO_NORMAL (SCHED_NORMAL),
  *                   HWT_PRIO_FIFO_LOW (above all ordinary threads: sched_set_fifo_low()) or
@@ -900,8 +904,8 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  *
  * Process context, may sleep. The caller's timeouts on the wheel must not be held any more. The
  * call that puts the last reference stops and frees the wheel. The ->release of a timeout on the
- * wheel may put it, too; then a work item stops the wheel, which its own callback cannot do. If the
- * caller's module has no reference (nobody has one to hwt_system_wheel), the call only warns.
+ * wheel may make this call, too: a callback cannot stop its own wheel, so a work item does. If the
+ * caller's module has no reference from hwt_wheel_get_shared(), the call only warns.
  */
 #define hwt_wheel_put(wheel)	__hwt_wheel_put((wheel), THIS_MODULE)
 
@@ -912,7 +916,7 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *params,
  */
 extern struct hwt_wheel *hwt_system_wheel;
 
-/* The same with HWT_BH, and ticks of a jiffy. Its callbacks must not sleep. */
+/* The system wheel with HWT_BH, and ticks of a jiffy. Its callbacks must not sleep. */
 extern struct hwt_wheel *hwt_system_bh_wheel;
 
 /**
@@ -935,12 +939,12 @@ int __hwt_wheel_barrier(struct hwt_wheel *wheel, const struct module *owner);
  * hwt_wheel_barrier() - wait for the callbacks of all timeouts that have fired or were cancelled
  * @wheel: the wheel, which may be shared
  *
- * Process context, sleeps. Like rcu_barrier(), this is for a module that is about to be unloaded:
- * when this returns, the ->expire, ->cancelled and ->release of each timeout that had fired or been
- * cancelled before the call have returned, if they are functions of the caller's module. The
- * ->cancelled and ->release may run in the caller's context. This does not wait for timeouts that
- * are pending, are scheduled again meanwhile, or are being scheduled or cancelled on other CPUs. If
- * the caller is not in a module, this waits for the callbacks of all clients.
+ * Process context, sleeps. A module calls this before it is unloaded, as it would call
+ * rcu_barrier(). On return, the ->expire, ->cancelled and ->release of each timeout that had fired
+ * or been cancelled before the call have returned, if they are functions of the caller's module.
+ * The ->cancelled and ->release may run in the caller's context. Timeouts that are pending, are
+ * scheduled again meanwhile, or are being scheduled or cancelled on other CPUs are not waited for.
+ * If the caller is not in a module, the call waits for the callbacks of all clients.
  *
  * Return: 0; or -EDEADLK in a callback of the wheel.
  */
@@ -970,11 +974,11 @@ struct hwt_group {
 };
 
 /**
- * struct hwt_member - the membership of a timeout in a group, beside it in the caller's object
+ * struct hwt_member - the membership of a timeout in a group
  * @entry:   node in the group's list; protected by the group's lock
  * @timeout: the timeout; NULL if this is the mark of a walk. Constant
  *
- * Both members are private to hwt.
+ * The caller's object contains this and the timeout. Both members are private to hwt.
  */
 struct hwt_member {
 	struct list_head	entry;

@@ -3,8 +3,9 @@
  * Groups: the timeouts of one owner, counted, cancelled and waited for together
  *
  * A walk calls a function for each member of a group, and drops the group's lock now and then. It
- * has two marks in the list, which are entries without a timeout. One keeps the walk's position.
- * The other is put at the list's end when the walk begins: members that join later are not visited.
+ * has two marks in the list, which are entries without a timeout. The first mark keeps the walk's
+ * position. The second mark is put at the end of the list when the walk begins, so that the walk
+ * does not visit members that join later.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -23,7 +24,7 @@
  * @member:  the membership, part of the caller's object
  * @timeout: the timeout, which is initialised, on any wheel, held or not
  *
- * Any context but NMI. A call for the group that has begun already may not see the member.
+ * Any context but NMI. A hwt_group_*() call that has begun already may miss the new member.
  */
 void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
 		    struct hwt_timeout *timeout)
@@ -54,7 +55,7 @@ void hwt_group_leave(struct hwt_group *group, struct hwt_member *member)
 }
 EXPORT_SYMBOL_GPL(hwt_group_leave);
 
-/* The marks of a walk: its position, and its end. */
+/* The marks that a walk puts in the list of members. */
 struct hwt_walk {
 	struct hwt_member	at;
 	struct hwt_member	end;
@@ -77,7 +78,7 @@ static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk
 	return NULL;
 }
 
-/* Call @fn, which may drop the group's lock, for each member. Return how often it returned true. */
+/* Call @fn, which may drop the lock, for each member. Return how many calls returned true. */
 static u64 hwt_group_each(struct hwt_group *group, u64 set,
 			  bool (*fn)(struct hwt_group *group, struct hwt_timeout *timeout,
 				     u64 set))
@@ -156,8 +157,8 @@ static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout
 		group->put(timeout);
 	raw_spin_lock_irq(&group->lock);
 	/*
-	 * In a callback of this member, @ret is -EDEADLK. If the member was pending,
-	 * hwt_group_cancel() has counted it.
+	 * In a callback of this member, ret is -EDEADLK. Do not count the member here:
+	 * hwt_group_cancel() has counted it if it was pending.
 	 */
 	return ret > 0;
 }
@@ -174,11 +175,11 @@ static u64 hwt_group_sync(struct hwt_group *group, u64 set)
  * hwt_group_cancel_sync() - cancel all members, and wait until they are no longer held
  * @group: the group
  *
- * Process context, may sleep. Cancels all members, and then does for each what hwt_cancel_sync()
- * does. If the caller is in a callback of a member, this member is cancelled, but not waited for. A
- * member for which the group's @get returns false is not waited for either: its object is being
- * freed. A module with the ->release of such a member must call hwt_wheel_barrier() before it is
- * unloaded.
+ * Process context, may sleep. Cancels all members, and then waits for each, as hwt_cancel_sync()
+ * does. If the caller is in a callback of a member, the call does not wait for this member. Nor
+ * does it wait for a member whose object is being freed: the @get of hwt_group_init() returns false
+ * for it. If this member has a ->release, the module of the ->release must call hwt_wheel_barrier()
+ * before unloading.
  *
  * Return: the number of members that were pending. A member that is scheduled during the call may
  * count twice.
@@ -193,8 +194,8 @@ EXPORT_SYMBOL_GPL(hwt_group_cancel_sync);
  * hwt_group_shutdown_sync() - cancel all members for good, and wait until they are no longer held
  * @group: the group
  *
- * Process context, may sleep. Does the same as hwt_group_cancel_sync(), but shuts the members down,
- * as hwt_shutdown_sync() does. So this is sure to end, even if members are scheduled meanwhile.
+ * Process context, may sleep. Does the same as hwt_group_cancel_sync(), but also shuts the members
+ * down. So members cannot be scheduled again, and this call is sure to end.
  *
  * Return: the same as hwt_group_cancel_sync().
  */

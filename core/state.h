@@ -35,8 +35,8 @@
  * The table has the bits that each operation sets (+) and clears (-), and the action that follows;
  * a single "-" means none. The first row of the operation that matches the old state applies. "The
  * tick": the new state has the scheduled tick, and PERIODIC only if the timeout is scheduled as
- * periodic. "To notify": the timeout has a ->cancelled, which was not called for the cancel yet.
- * "(left to finish)": the operation finish, or another one that is named, goes on with the timeout.
+ * periodic. "To notify": the timeout has a ->cancelled, which no runner has called for the cancel
+ * yet. "(left to X)": nothing is done now, because the operation X will act on the timeout later.
  *
  *   operation  in the state           changes                      action
  *   ---------- ---------------------- ---------------------------- ------------------------
@@ -140,7 +140,6 @@ enum hwt_action {
 	HWT_REFUSED_SHUTDOWN,
 };
 
-/* A change of the state: the new state, and the action that follows. */
 struct hwt_change {
 	u64		state;
 	enum hwt_action	action;
@@ -169,12 +168,11 @@ static inline bool hwt_state_valid(u64 state)
 }
 
 /*
- * In the functions below, @old is the present state, @now the cursor, and @touched the tick to
- * which hwt_touch() has put off the timeout, or 0 if the cursor has reached it
- * (hwt_touched_tick()).
+ * In the functions below, @old is the present state, and @now the cursor. @touched is the tick to
+ * which hwt_touch() has put off the timeout, or 0 if that tick is not beyond the cursor.
  */
 
-/* A client schedules. @flags: those of the call, of which HWT_SCHEDULE_AT is ignored. */
+/* A client schedules a timeout. @flags: HWT_SCHEDULE_*; HWT_SCHEDULE_AT is ignored. */
 static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, unsigned int flags)
 {
 	u64 kept = old & (HWT_F_SUBMITTED | HWT_F_RUNNING);
@@ -201,8 +199,8 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 		change.action = kept & HWT_F_SUBMITTED ? HWT_HASTEN : HWT_NOTHING;
 	} else if ((old & HWT_F_ARMED) && tick >= hwt_state_tick(old)) {
 		/*
-		 * Leave the timeout in its list. When the cursor enters the timeout's bucket, or
-		 * the timeout would fire, the new tick is read.
+		 * Leave the timeout in its list. The engine reads the new tick when the cursor
+		 * enters the timeout's bucket, or when a runner takes the timeout off the due list.
 		 */
 		change.action = HWT_NOTHING;
 	} else {
@@ -212,7 +210,7 @@ static __always_inline struct hwt_change hwt_state_schedule(u64 old, u64 tick, u
 	return change;
 }
 
-/* A client cancels. @set: HWT_F_SHUTDOWN if the cancel is a shutdown, else 0. */
+/* A client cancels a timeout. @set: HWT_F_SHUTDOWN to shut the timeout down, too, else 0. */
 static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 {
 	struct hwt_change change = { .state = old | set, .action = HWT_NOTHING };
@@ -229,8 +227,9 @@ static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 }
 
 /*
- * hwt_delete() takes a timeout back, under the shard's lock. If SUBMITTED is set, no submission
- * list has the timeout any more, and it is pending or on shard->owed. @set: as for a cancel.
+ * hwt_delete() takes a timeout back, under the shard's lock. If SUBMITTED is set, the timeout is
+ * pending and hwt_delete() has taken it off its submission list, or it is on shard->owed. @set:
+ * HWT_F_SHUTDOWN to shut the timeout down, too, else 0.
  */
 static inline struct hwt_change hwt_state_delete(u64 old, u64 set)
 {
@@ -259,7 +258,7 @@ static inline bool hwt_state_calls(u64 state, const struct hwt_timeout_ops *ops)
 	return ops->release || (ops->cancelled && (state & HWT_F_CANCELLED));
 }
 
-/* A timeout, which is SUBMITTED, is collected. @ops: its callbacks. */
+/* A holder of the shard's lock collects a SUBMITTED timeout. @ops: the timeout's callbacks. */
 static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_timeout_ops *ops)
 {
 	struct hwt_change change = { .state = old & ~HWT_F_SUBMITTED };
@@ -298,9 +297,9 @@ static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_
 }
 
 /*
- * Decide whether a timeout that is on the due list, and not RUNNING, fires. If it does, the action
- * is HWT_CALL, and the state is left to the caller. If it is not ARMED, it was cancelled: it is
- * SUBMITTED, and its collection ends its hold.
+ * Decide whether a timeout that is on the due list, and not RUNNING, fires. If it fires, the action
+ * is HWT_CALL, and the caller of this function computes the new state. If it is not ARMED, it was
+ * cancelled and does not fire. Then it is SUBMITTED, and its collection ends its hold.
  */
 static __always_inline struct hwt_change hwt_state_due(u64 old, u64 now, u64 touched)
 {
@@ -319,7 +318,7 @@ static __always_inline struct hwt_change hwt_state_due(u64 old, u64 now, u64 tou
 	return change;
 }
 
-/* A runner takes a timeout, which is not RUNNING, off the due list. */
+/* A runner takes a timeout that is not RUNNING off the due list, to fire it if it is due. */
 static inline struct hwt_change hwt_state_fire(u64 old, u64 now, u64 touched)
 {
 	struct hwt_change change = hwt_state_due(old, now, touched);
@@ -334,11 +333,11 @@ static inline struct hwt_change hwt_state_fire(u64 old, u64 now, u64 touched)
 }
 
 /*
- * The same on a BH wheel. @next: the tick at which the timeout fires again, if it is periodic.
+ * The engine of a BH wheel takes a timeout off the due list, to fire it if it is due. @next: the
+ * tick at which the timeout fires again, if it is periodic.
  *
- * The hold of a one-shot ends here, before the callback, which may free the timeout. So a timeout
- * that is on a submission list, or about to be pushed on one, does not fire: its collection links
- * it anew.
+ * The hold of a one-shot ends here, before the callback, because the callback may free the timeout.
+ * So a timeout that is SUBMITTED does not fire: its collection links it anew.
  */
 static inline struct hwt_change hwt_state_fire_bh(u64 old, u64 now, u64 touched, u64 next)
 {
@@ -358,7 +357,7 @@ static inline struct hwt_change hwt_state_fire_bh(u64 old, u64 now, u64 touched,
 	return change;
 }
 
-/* A stop takes a timeout, which is not RUNNING, from the buckets. */
+/* A stop takes a timeout that is not RUNNING from the buckets, to hand it back. */
 static inline struct hwt_change hwt_state_hand_back(u64 old)
 {
 	struct hwt_change change = { .state = old, .action = HWT_NOTHING };
@@ -372,8 +371,8 @@ static inline struct hwt_change hwt_state_hand_back(u64 old)
 }
 
 /*
- * The same on a BH wheel, where the hold ends before the stop's function is called. A timeout that
- * is SUBMITTED is collected first.
+ * A stop of a BH wheel takes a timeout from the buckets, to hand it back. The hold ends here,
+ * before the stop's function is called. So a timeout that is SUBMITTED must be collected first.
  */
 static inline struct hwt_change hwt_state_hand_back_bh(u64 old)
 {
@@ -388,9 +387,9 @@ static inline struct hwt_change hwt_state_hand_back_bh(u64 old)
 }
 
 /*
- * The callback of a timeout, which is RUNNING, has returned. @tick: the tick at which a periodic
- * timeout fires again, if it is REARM and not ARMED. @notify: true if the timeout has a
- * ->cancelled, which was not called for the last cancel yet.
+ * A runner has called a callback of a timeout, which is RUNNING. @tick: the tick at which a
+ * periodic timeout fires again, used if it is REARM and not ARMED. @notify: true if the timeout has
+ * a ->cancelled, which no runner has called for the last cancel yet.
  */
 static inline struct hwt_change hwt_state_finish(u64 old, u64 tick, bool notify)
 {

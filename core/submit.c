@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Scheduling and cancelling: the half of a timeout's life that takes no lock
+ * Scheduling and cancelling, without a lock
  *
  * The caller that sets SUBMITTED of a timeout (core/state.h) pushes the timeout on a submission
- * list of its CPU. After that, the timeout may fire and be freed, so the caller does not access it.
- * A stop waits for the RCU read-side sections of callers. They disable preemption: a CPU that finds
- * SUBMITTED, @kicked or @reclaim set relies on the CPU that has set it to go on at once.
+ * list of its CPU. After the push, the timeout may fire and be freed, so the caller does not access
+ * it. Callers are in RCU read-side sections, for which a stop waits. These sections disable
+ * preemption: a CPU that finds SUBMITTED, shard->kicked or shard->reclaim set relies on the CPU
+ * that has set it to push the timeout, or to kick the engine, at once.
  */
 #include <linux/export.h>
 #include <linux/hardirq.h>
@@ -25,9 +26,9 @@
 
 /*
  * Keep interrupts off from the change of a state that sets SUBMITTED to the push. Otherwise a
- * handler could interrupt this CPU in between, and wait for a lock whose holder spins in
- * hwt_delete() until the push. On PREEMPT_RT, hwt_delete() is not called with such a lock held, and
- * it is enough that the caller has disabled preemption.
+ * handler could interrupt this CPU before the push, and spin on a client's lock whose holder spins
+ * in hwt_delete() until the push: a deadlock. On PREEMPT_RT, no holder of such a lock calls
+ * hwt_delete(), so it is enough that the caller has disabled preemption.
  */
 static __always_inline unsigned long hwt_irqs_off(void)
 {
@@ -48,12 +49,13 @@ static __always_inline void hwt_irqs_restore(unsigned long flags)
 
 /*
  * Push a timeout, for which the caller has set SUBMITTED, on a submission list of this CPU. The
- * byte shard->active[cpu] tells the engine that these lists may have entries. Test the byte even if
- * the list was not empty: an interrupted push may not have set it yet.
+ * byte shard->active[cpu] tells the engine that the lists of this CPU may have entries. Test the
+ * byte even if the list was not empty: a push that this call interrupts may not have set the byte
+ * yet.
  *
  * The caller then reads wake_tick and sleep_seq. A full barrier is always between the store to the
- * byte and these reads. If the byte was set before llist_add(), llist_add() is that barrier. If it
- * is set below, or was set by an interrupt after llist_add(), push.active is.
+ * byte and these reads. If the byte was set before llist_add(), the barrier is llist_add(). If this
+ * push, or one that interrupts it, sets the byte later, the barrier is push.active.
  */
 static __always_inline void hwt_push(struct hwt_shard *shard,
 				     struct hwt_timeout *timeout)
@@ -66,9 +68,9 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), delete.first
 	 * in hwt_delete_last(), reclaim.mb in hwt_engine_reclaim() and sleep.mb in
 	 * hwt_engine_publish(): the CPU that takes the entry sees what was written before the push.
-	 * If this CPU then finds its byte or shard->reclaim set, the entry is taken after that flag
-	 * is cleared. If the last collection before a sleep misses the entry, this CPU finds
-	 * wake_tick and sleep_seq of that sleep.
+	 * If this CPU then finds its byte or shard->reclaim set, the CPU that clears the byte or
+	 * shard->reclaim takes the entry afterwards. If the last collection before a sleep misses
+	 * the entry, this CPU finds wake_tick and sleep_seq of that sleep.
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(shard->active[cpu])) {
@@ -130,9 +132,9 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 }
 
 /*
- * Hand a SUBMITTED timeout to the engine. If the caller has set SUBMITTED, @action is HWT_SUBMIT,
- * and interrupts are off: @seq is sleep_seq, and @irqs the state of interrupts, from before. Not
- * inlined, because the usual move to a later tick does not call this.
+ * Hand a SUBMITTED timeout to the engine. If @action is HWT_SUBMIT, the caller has set SUBMITTED,
+ * with interrupts off: push the timeout, and restore interrupts to @irqs. @seq is sleep_seq from
+ * before SUBMITTED was set. Not inlined, because the usual move to a later tick does not call this.
  */
 static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick,
 				enum hwt_action action, unsigned int seq, unsigned long irqs)
@@ -144,23 +146,24 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 			hwt_engine_kick(shard);
 		/*
 		 * Kick after every HWT_BACKLOG schedules, so that the engine collects the timeouts
-		 * while they are in the cache. If an interrupt schedules here, a kick may be left
-		 * out.
+		 * while they are in the cache. If an interrupt schedules before this read, this
+		 * kick may be left out.
 		 */
 		if (unlikely(!(raw_cpu_read(shard->inbox->scheduled) & (HWT_BACKLOG - 1))))
 			hwt_engine_kick(shard);
 	}
 	if (static_branch_unlikely(&hwt_debug))
 		hwt_engine_kick(shard);
-	/* One kick is enough until the engine begins a pass, which clears @kicked. */
+	/* While shard->kicked is set, the engine has yet to begin a pass: one kick is enough. */
 	if (tick < (u64)atomic64_read(&shard->wake_tick) && !hwt_engine_kicked(shard))
 		hwt_engine_kick_at(shard, tick);
 }
 
 /*
  * A call with HWT_SCHEDULE_EARLIER has found that the tick of *@old is early enough. Undo a touch
- * to a later time than @ns. Return false if the call has to look again, because the engine may have
- * linked the timeout for the touched time meanwhile.
+ * to a later time than @ns. If the state has changed meanwhile, the engine may have linked the
+ * timeout for the touched time: store the state in *@old, and return false, so that the caller
+ * decides again.
  */
 static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *old)
 {
@@ -170,9 +173,9 @@ static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *o
 		return true;
 	hwt_untouch(timeout, ns);
 	/*
-	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim() and hwt_bh_claim().
-	 * The engine moves the state to the touched tick, and then reads @touched again. Either
-	 * this CPU sees the moved state, or that second read sees @touched as lowered here.
+	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim() and hwt_bh_claim():
+	 * the engine changes the state to the touched tick, and then reads @touched again. This CPU
+	 * sees that state, or the engine's second read sees @touched as lowered here.
 	 */
 	smp_mb();
 	state = hwt_timeout_state(timeout);
@@ -196,7 +199,8 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 		/*
 		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
 		 * sees what the caller wrote before this call, or the state read below says that
-		 * the timeout has fired. If the state does not change, no cmpxchg orders this.
+		 * the timeout has fired. Needed if the state stays unchanged, because then no
+		 * cmpxchg is a barrier.
 		 */
 		smp_mb();
 	}
@@ -208,9 +212,9 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	 * hwt_fire_claim() and hwt_bh_claim(): the next callback sees what the client wrote before
 	 * this call, a new hold begins after all accesses of the last one, and sleep_seq is read
 	 * before SUBMITTED is set. Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq
-	 * and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): if the timeout was
-	 * SUBMITTED already, the engine collects it at its new tick, or this CPU finds wake_tick
-	 * and @kicked as the engine has written them.
+	 * and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): if another call
+	 * has set SUBMITTED, the engine collects the timeout at its new tick, or this CPU sees
+	 * wake_tick and shard->kicked as the engine has written them.
 	 */
 	do {
 		if (change.action == HWT_SUBMIT)	/* after a failure */
@@ -228,8 +232,9 @@ again:
 		}
 		hwt_untouch(timeout, ns);
 		/*
-		 * If another CPU moves the timeout to an earlier tick and wakes the engine before
-		 * the push, and the engine sleeps again, hwt_submit() finds sleep_seq changed.
+		 * Before the push, another CPU may move the timeout to an earlier tick and wake the
+		 * engine, which finds no entry and sleeps again. Then hwt_submit() finds sleep_seq
+		 * changed.
 		 */
 		if (change.action == HWT_SUBMIT) {
 			seq = READ_ONCE(shard->sleep_seq);
@@ -243,7 +248,7 @@ again:
 	return was;
 }
 
-/* Arm a timeout. If it is not pending, count it before: the count must not exceed max_pending. */
+/* Arm a timeout. If it is not pending, count it first, so that max_pending is never exceeded. */
 static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				    u64 tick, u64 ns, unsigned int flags)
 {
@@ -253,7 +258,7 @@ static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout 
 	if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
 		return ret;
 	if (!hwt_pending_get(shard)) {
-		/* If another CPU has armed the timeout meanwhile, the timeout can be moved. */
+		/* If another CPU has armed the timeout meanwhile, move it: this needs no count. */
 		ret = hwt_arm(shard, timeout, tick, ns, flags | HWT_SCHEDULE_PENDING);
 		if (ret != -ENOENT)
 			return ret;
@@ -288,11 +293,11 @@ static __always_inline int hwt_arm_open(struct hwt_shard *shard, struct hwt_time
 	return ret;
 }
 
-/* Not inlined, or each call would save registers, even while the tracepoint is disabled. */
+/* Not inlined, or each call that schedules would save registers, even with tracing disabled. */
 static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 tick, u64 ns, unsigned int flags)
 {
-	/* Read this before the timeout is armed: after that, it may fire and be freed. */
+	/* Read ->expire before the timeout is armed: once armed, it may fire and be freed. */
 	const void *fn = timeout->ops->expire;
 	int ret;
 
@@ -307,7 +312,7 @@ static noinline int hwt_arm_traced(struct hwt_shard *shard, struct hwt_timeout *
 	return ret;
 }
 
-/* @ns: with HWT_SCHEDULE_AT a deadline, else a delay. */
+/* Schedule a timeout. @ns: a deadline if @flags has HWT_SCHEDULE_AT, else a delay. */
 static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u64 slack_ns,
 					  unsigned int flags)
 {
@@ -319,7 +324,7 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 	if (flags & HWT_SCHEDULE_UNLESS_PENDING) {
 		/*
 		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
-		 * sees the caller's earlier writes, or the state read here is not pending.
+		 * sees the caller's earlier writes, or this CPU reads a state that is not pending.
 		 */
 		smp_mb();
 		state = hwt_timeout_state(timeout);
@@ -345,8 +350,8 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
  * @delay_ns: delay from now, ns. The deadline is rounded up to a tick, so a delay of 0 means the
  *            next tick.
  *
- * Any context. Reads the clock; hwt_schedule_at() does not. In NMI, the deadline is one tick later,
- * because the clock readers that are safe there may step back a little.
+ * Any context. Reads the clock; hwt_schedule_at() does not. In NMI, the deadline is one tick later:
+ * the clock readers that are safe in NMI may step back a little, and no timeout may fire early.
  *
  * Return: what the timeout was before the call: HWT_WAS_PENDING, HWT_WAS_HELD, both ored, or 0.
  * After an error, nothing has changed: -ESHUTDOWN (the wheel is stopped, or the timeout was shut
@@ -412,8 +417,8 @@ EXPORT_SYMBOL_GPL(hwt_schedule_flags);
  *             after the callback has returned.
  *
  * Any context. The caller serializes calls that schedule the same timeout as periodic. Cancels, and
- * calls that schedule it as a one-shot, may run concurrently. If an earlier call has scheduled the
- * timeout, and it fires during this call, that firing may mix the arguments of the two calls.
+ * calls that schedule it as a one-shot, may run concurrently. If the timeout is pending, and fires
+ * during this call, that firing may mix the arguments of this call with those of the earlier one.
  *
  * Return: the same as hwt_schedule(); also -EINVAL for a period of 0, an unknown mode, or
  * HWT_MODE_FIXED_DELAY on a BH wheel.
@@ -430,9 +435,7 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 	if (mode == HWT_MODE_FIXED_DELAY && periodic->timeout.shard &&
 	    hwt_is_bh(periodic->timeout.shard))
 		return -EINVAL;
-	/*
-	 * A firing between these stores and the change of the state may mix old and new settings.
-	 */
+	/* Until the state changes, a firing may mix old and new settings: keep this time short. */
 	preempt_disable();
 	old_first_ns = atomic64_read(&periodic->set.first_ns);
 	old_period_ns = atomic64_read(&periodic->set.period_ns);
@@ -479,8 +482,9 @@ EXPORT_SYMBOL_GPL(hwt_schedule_periodic);
 /* -- Cancel -------------------------------------------------------------- */
 
 /*
- * Cancel a timeout. @set: HWT_F_SHUTDOWN or 0. @was: the old state. If this call sets SUBMITTED,
- * return true: the caller must push the timeout or, if it holds the shard's lock, end the hold.
+ * Cancel a timeout, and store its old state in *@was. @set: HWT_F_SHUTDOWN or 0. If this call has
+ * set SUBMITTED, return true: the caller must push the timeout or, with the shard's lock, end the
+ * hold.
  */
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 {
@@ -490,8 +494,8 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	/*
 	 * Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
 	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): __hwt_cancel() reads
-	 * sleep_seq before the state changes, and shard->reclaim after that. If shard->reclaim is
-	 * set, the pass that clears it finds the timeout cancelled.
+	 * sleep_seq before the state changes, and shard->reclaim after the state has changed. If
+	 * shard->reclaim is set, the pass that clears it finds the timeout cancelled.
 	 */
 	do {
 		change = hwt_state_cancel(old, set);
@@ -502,7 +506,7 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	return change.action == HWT_SUBMIT;
 }
 
-/* Count a cancel. @old: the state before. Only the timeout's address is used: it may be freed. */
+/* Count a cancel of state @old. The timeout may be freed by now, so only its address is used. */
 void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeout, u64 old)
 {
 	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
@@ -510,21 +514,21 @@ void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeo
 	hwt_pending_put(shard);
 }
 
-/* Make the engine collect the cancelled timeouts within reclaim_ms. */
+/* Make the engine collect a timeout, which this CPU has cancelled, within reclaim_ms. */
 static void hwt_reclaim_soon(struct hwt_shard *shard)
 {
 	/*
-	 * If @reclaim is set, the pass that clears it (reclaim.mb) collects the timeout, because
-	 * state.cancel or push.add orders this read after the cancel.
+	 * If shard->reclaim is set, no kick is needed. The pass that clears it (reclaim.mb)
+	 * collects the timeout, because state.cancel or push.add orders this read after the cancel.
 	 */
 	if (likely(READ_ONCE(shard->reclaim)))
 		return;
-	/* Preemption is off: CPUs that find @reclaim set rely on this CPU to kick at once. */
+	/* Preemption is off: CPUs that find shard->reclaim set rely on this CPU to kick at once. */
 	WRITE_ONCE(shard->reclaim, true);
 	hwt_engine_kick(shard);
 }
 
-/* Cancel a timeout. Return its previous state, less HWT_F_PENDING if nothing was cancelled. */
+/* Cancel a timeout. Return its old state, with HWT_F_PENDING clear if nothing was cancelled. */
 static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 {
 	struct hwt_shard *shard;
@@ -538,11 +542,11 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 		return old & ~HWT_F_PENDING;
 	/*
 	 * Barrier cancel.rcu, pairs with stop.grace2 in hwt_stop() and destroy.grace in
-	 * hwt_wheel_dispose(): the push and the kick are over by the end of the grace period.
+	 * hwt_wheel_dispose(): a grace period ends only after this CPU has pushed and kicked.
 	 */
 	rcu_read_lock_sched();
 	shard = timeout->shard;
-	/* Read this before SUBMITTED is set, to notice an engine that sleeps before the push. */
+	/* Read sleep_seq before SUBMITTED is set: if the engine sleeps before the push, kick it. */
 	seq = READ_ONCE(shard->sleep_seq);
 	irqs = hwt_irqs_off();
 	claimed = hwt_cancel_claim(timeout, 0, &old);
@@ -565,8 +569,8 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
  *
  * Any context. A callback that is executing goes on, but a periodic timeout is not armed again.
  *
- * Return: true if the timeout was pending. It will not fire unless it is scheduled again, but it is
- * still held for a while. False if it was not pending, and nothing has changed.
+ * Return: true if the timeout was pending: it will not fire unless it is scheduled again, but may
+ * still be held. False if the timeout was not pending: nothing has changed.
  */
 bool hwt_cancel(struct hwt_timeout *timeout)
 {
@@ -582,12 +586,12 @@ EXPORT_SYMBOL_GPL(hwt_cancel);
  *
  * Return: what the timeout was at the instant of the cancel: HWT_WAS_PENDING if it was pending,
  * ored with HWT_IS_RUNNING if a callback of it was executing. If HWT_IS_RUNNING is not set, the
- * caller sees what the last callback has written. On a BH wheel, HWT_IS_RUNNING may also be set
- * while the engine looks at a timeout that it finds pushed back, so that no callback executes.
+ * caller sees what the last callback has written. On a BH wheel, HWT_IS_RUNNING may be set although
+ * no callback executes, if the engine is just finding that the timeout does not fire.
  */
 int hwt_try_cancel(struct hwt_timeout *timeout)
 {
-	/* Read this before the cancel, after which the timeout may be freed. */
+	/* Read timeout->shard before the cancel: after it, the timeout may be freed. */
 	const struct hwt_shard *shard = hwt_debug_used(timeout) ? timeout->shard : NULL;
 	u64 old = __hwt_cancel(timeout);
 	int ret = old & HWT_F_PENDING ? HWT_WAS_PENDING : 0;
@@ -615,7 +619,7 @@ void hwt_reopen(struct hwt_timeout *timeout)
 {
 	u64 old = hwt_timeout_state(timeout);
 
-	/* No barrier: a call that schedules orders its caller's earlier writes, by state.arm. */
+	/* No barrier: a later schedule has one, state.arm, after its caller's earlier writes. */
 	while (!hwt_state_change(timeout, &old, hwt_state_reopen(old)))
 		;
 }
@@ -696,7 +700,7 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 		container_of(timeout, struct hwt_periodic, timeout);
 	const struct hwt_shard *shard = timeout->shard;
 
-	/* Until the callback begins, @run is that of the last firing. hwt_deadline() says so. */
+	/* Just before the callback begins, periodic->run may still be that of the last firing. */
 	if (READ_ONCE(periodic->run.mode) == HWT_MODE_FIXED_RATE)
 		return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(shard, hwt_add_ns(hwt_clock_now(shard),
@@ -710,8 +714,8 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
  * Any context.
  *
  * Return: true while ->expire, ->cancelled or the function that hwt_wheel_stop() was given executes
- * for the timeout; false during ->release. On a BH wheel, also true for a moment while the engine
- * finds that the timeout does not fire.
+ * for the timeout; false during ->release. On a BH wheel, also true for the moment in which the
+ * engine finds that the timeout does not fire.
  */
 bool hwt_running(const struct hwt_timeout *timeout)
 {
@@ -734,8 +738,8 @@ EXPORT_SYMBOL_GPL(hwt_running);
  * Return: the deadline on the wheel's clock, ns, rounded up to a tick (and moved within the slack);
  * U64_MAX if the timeout never fires; 0 if it is not pending. While the callback of a periodic
  * timeout executes, this is the deadline of the next firing (with HWT_MODE_FIXED_DELAY: one period
- * from now). Only the callback itself can rely on this: in another context, the callback may not
- * have begun yet, and the deadline is that of the present firing.
+ * from now). Only the callback itself can rely on this. Another context may call this just before
+ * the callback begins, and then gets the deadline of the present firing.
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {

@@ -14,9 +14,10 @@
  * Change a timeout's state from *@old to @new, and return true. If the state is not *@old any more,
  * store the present state in *@old, and return false.
  *
- * Success implies a full barrier, on which all callers rely. What a client wrote before it
- * schedules, and what a runner did before it ends a hold, comes before the change. A caller's later
- * reads of sleep_seq, wake_tick, @kicked and @reclaim come after the change.
+ * On success, this is a full barrier, on which all callers rely. The barrier orders what a client
+ * wrote before it schedules, and what a runner did before it ends a hold, before the change. It
+ * orders a caller's later reads of sleep_seq, wake_tick, shard->kicked and shard->reclaim after the
+ * change.
  */
 static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 new)
 {
@@ -31,21 +32,22 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
 }
 
 /*
- * Before a timeout is armed for a deadline of @ns, undo a touch to a later time, which would keep
- * it from firing then. Only lower @touched, since another call may lower it further meanwhile. The
- * caller changes the state after this; the engine reads the state first (fire.touched).
+ * Before a timeout is armed for a deadline of @ns, undo a touch to a later time, or the timeout
+ * would not fire at @ns. Only lower timeout->touched, since another call may lower it further
+ * meanwhile. The caller changes the state after this, and the engine reads the state before
+ * timeout->touched (fire.touched): an engine that sees the new state also sees the touch undone.
  */
 static __always_inline void hwt_untouch(struct hwt_timeout *timeout, u64 ns)
 {
 	s64 touched = atomic64_read(&timeout->touched);
 
-	/* No barrier: the change of the state that follows orders this. */
+	/* No barrier: the caller's change of the state, which follows, orders this before it. */
 	while (unlikely((u64)touched > ns) &&
 	       !atomic64_try_cmpxchg(&timeout->touched, &touched, ns))
 		;
 }
 
-/* Count a timeout that is not pending any more, if the wheel has a max_pending. */
+/* If the wheel has a max_pending, lower the count of pending timeouts by one. */
 static inline void hwt_pending_put(struct hwt_shard *shard)
 {
 	if (unlikely(shard->max_pending))
