@@ -213,7 +213,7 @@ static const struct hwt_ioctl {
 	HWT_IOCTL(enter, ENTER, FMODE_WRITE),
 };
 
-/* Carry out an ioctl. Structures have the same layout in 64-bit and 32-bit programs. */
+/* Carry out an ioctl, also of a 32-bit program: its structures have the same layout. */
 static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -244,7 +244,7 @@ static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	args.size = size;
 	if (!copy_to_user(uargs, &args, min(size, ioctl->size)))
 		return 0;
-	/* Cancel the new timeout: the program did not get its id, so it cannot do so itself. */
+	/* The program did not get the new timeout's id, so cancel the timeout on its behalf. */
 	if (cmd == HWT_IOC_SCHEDULE && !ctx->keyed) {
 		args.cancel = (struct hwt_cancel_args) { .id = args.schedule.id };
 		hwt_ioctl_cancel(ctx, &args);
@@ -286,7 +286,7 @@ static const struct file_operations hwt_fops = {
 #endif
 };
 
-/* Not a misc device: misc devices are opened under one mutex, and an open may wait for memory. */
+/* No misc device: an open of /dev/hwt may wait for memory, and all misc opens share one mutex. */
 static dev_t hwt_devt;
 static struct cdev *hwt_cdev;
 static struct class *hwt_class;
@@ -334,7 +334,7 @@ static void hwt_device_destroy(void)
 	unregister_chrdev_region(hwt_devt, 1);
 }
 
-/* Create /dev/hwt. @debugfs: the module's directory in debugfs, which the caller removes later. */
+/* Create /dev/hwt, and files in @debugfs. The caller removes @debugfs, also after an error. */
 int __init hwt_chardev_init(struct dentry *debugfs)
 {
 	int ret;

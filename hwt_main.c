@@ -100,7 +100,7 @@ err_registry:
 	return ret;
 }
 
-/* Open files of /dev/hwt, and all wheels but the system wheels, keep hwt loaded: none is left. */
+/* No file of /dev/hwt is open, and no client has a wheel: either would keep hwt loaded. */
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();

@@ -31,19 +31,21 @@
  *	locks of their own: each operation takes effect at one instant, and each event is read by
  *	one of them.
  *
- *	The context ends when the last descriptor, the last mapping of its rings and the last armed
- *	command of io_uring are gone, also by the death of the process. All its timeouts are then
- *	cancelled and freed, without events. A thread that waits in read() keeps the context.
+ *	The context ends once its last descriptor is closed, its rings are not mapped, and it has no
+ *	armed command of io_uring. If the last process that uses the context dies, the context ends,
+ *	too. All its timeouts are then cancelled and freed, without events. A thread that waits in
+ *	read() keeps the context.
  *
  * Firing
  *	The tasks that use a context do the work of its timeouts: an interrupt comes when the next
  *	timeout is due, and only wakes the tasks that wait for the context. A timeout fires, and has
  *	its event, when a task is in read(), poll(), HWT_IOC_ENTER, HWT_IOC_STATS or HWT_IOC_LIST,
- *	or carries out an operation on that timeout, which sees it as if it had fired on time. The
- *	commands of io_uring fire in a task that has submitted one of them. So this work takes CPU
- *	time of the program, within its cgroups and at its priority. If no task does any of this for
- *	a second, a timeout fires up to a second late, and a fixed delay counts from then. With
- *	HWT_SETUP_THREAD, a kernel thread fires the timeouts when they are due.
+ *	or carries out an operation on that timeout: the operation finds the timeout as if it had
+ *	fired on time. The commands of io_uring fire in a task that has submitted one of them. So
+ *	this work takes CPU time of the program, within its cgroups and at its priority. If no task
+ *	does any of this for a second, a timeout fires up to a second late, and a fixed delay counts
+ *	from the late firing. With HWT_SETUP_THREAD, a kernel thread fires the timeouts when they
+ *	are due.
  *
  * Reading events
  *	read() and readv() store events as an array of struct hwt_event, in the order in which they
@@ -67,10 +69,9 @@
  *	poll(), select() and epoll report EPOLLIN while events are waiting. An event loop with other
  *	descriptors calls read() once for each report: if events are left, they are reported again.
  *	A loop that reads until no event is left may never end, since handlers may arm timeouts that
- *	fire before the next read(). With EPOLLET, a new event is reported, but not a further
- *	overrun of an unread event, nor events that are left: after a read() that has filled its
- *	buffer, read again in the next turn, before which the loop polls the other descriptors
- *	without sleeping.
+ *	fire before the next read(). With EPOLLET, epoll reports a new event, but no further overrun
+ *	of an unread event, and no events that a read() has left. So after a read() that has filled
+ *	its buffer, the loop polls the other descriptors without sleeping, and then reads again.
  *
  *	A cancel adds no event, and wakes no task that waits. To end a thread that waits for events,
  *	use an eventfd in the same poll(), a signal, or a timeout that fires at once.
@@ -104,8 +105,8 @@
  *	generation: a number from 1 to 2^32 - 1, which a context uses again only after all others.
  *	All events of the timeout have this number until it is armed anew. So an event with an
  *	earlier generation than its timeout is stale: it was read, or entered the ring, before the
- *	timeout was moved or its key used again. An event with a later generation is that of a call
- *	which has yet to return in another thread. Earlier means (__s32)(event.generation -
+ *	timeout was moved or its key used again. An event with a later generation belongs to a call
+ *	in another thread that has not returned yet. Earlier means (__s32)(event.generation -
  *	generation) < 0.
  *
  * Times
@@ -114,13 +115,14 @@
  *	times are on the context's clock (CLOCK_MONOTONIC unless HWT_IOC_SETUP chose another), as
  *	clock_gettime() returns it to the caller. A timeout fires at the first tick of the context
  *	(1 ms by default) at or after its deadline, never earlier; with a slack, at this tick or a
- *	later one until deadline + slack. A timeout whose deadline has passed fires at once (with a
- *	slack: once the slack is over at the latest), but never inside the call. A timeout whose
- *	deadline is 2^63 or more, such as HWT_NEVER, never fires, and can be cancelled.
+ *	later one until deadline + slack. A timeout whose deadline has passed when it is scheduled
+ *	fires at once (with a slack: once the slack is over at the latest), but never inside the
+ *	call that schedules it. A timeout whose deadline is 2^63 or more, such as HWT_NEVER, never
+ *	fires, and can be cancelled.
  *
- *	A delay becomes a deadline at the call, and so does each period of a fixed delay. So setting
- *	CLOCK_REALTIME makes the delays on this clock shorter or longer, unlike those of a relative
- *	timerfd: use another clock for delays.
+ *	A delay becomes a deadline at the call. A period of a fixed delay becomes a deadline when
+ *	the timeout has fired. So setting CLOCK_REALTIME makes the delays on this clock shorter or
+ *	longer (those of a relative timerfd stay the same): use another clock for delays.
  *
  *	A fixed-rate timeout is due at its first deadline and at multiples of the period after it,
  *	however late its events are read; missed periods are overruns. A fixed-delay timeout has
@@ -158,10 +160,10 @@
  *
  * Layout
  *	The structures are the same for 32-bit and 64-bit programs: members lie at multiples of
- *	their size, without hidden padding, in the byte order of the machine. All but clock and
- *	result are unsigned. An address has 8 bytes; a 32-bit program extends its addresses with
- *	zeroes. On Alpha, MIPS, PowerPC and SPARC, _IO() adds 0x20000000 to the numbers of ioctls
- *	and of io_uring commands; on x86, Arm and all others it adds nothing.
+ *	their size, without hidden padding, in the byte order of the machine. All members but
+ *	clock and result are unsigned. An address has 8 bytes; a 32-bit program extends its
+ *	addresses with zeroes. On Alpha, MIPS, PowerPC and SPARC, _IO() adds 0x20000000 to the
+ *	numbers of ioctls and of io_uring commands; on x86, Arm and all others it adds nothing.
  *
  * Errors of every ioctl
  *	EBADF	the descriptor is open for reading only, and the ioctl changes something
@@ -196,12 +198,10 @@
  * struct hwt_event - an event, as read() stores it
  * @id:          the timeout's id or key; 0 if @kind is HWT_EVENT_CLOCK_SET
  * @user_data:   the user_data that the program last gave to the timeout; with keys, the key
- * @deadline_ns: the deadline of the timeout, rounded up to a tick; with a slack, the tick that the
- *               kernel has chosen within the slack; HWT_NEVER if the deadline is 2^63 or more. If a
- *               periodic timeout has fired several times since its previous event was read, this is
- *               the deadline of the latest firing. If a timeout of a fixed rate had missed several
- *               deadlines at that firing, this is the latest of them or, with HWT_SETUP_THREAD, the
- *               earliest.
+ * @deadline_ns: the deadline of the latest firing, rounded up to a tick; with a slack, the tick
+ *               that the kernel has chosen within the slack; HWT_NEVER if the deadline is 2^63 or
+ *               more. If several deadlines of a fixed rate had passed by the latest firing, this is
+ *               the latest of these deadlines or, with HWT_SETUP_THREAD, the earliest.
  * @fired_ns:    time of the latest firing
  * @overruns:    number of periods without an event of their own since the previous event was read:
  *               an event of kind HWT_EVENT_EXPIRED stands for overruns + 1 periods
@@ -271,8 +271,8 @@ struct hwt_event {
  * @features:        out: HWT_FEATURE_ bits
  * @max_user_timeouts: out: maximum number of timeouts in all contexts of the user who opened this
  *                   context; 0 if there is no such limit
- * @thread:          out: 1 if a kernel thread drives the timeouts (HWT_SETUP_THREAD), 0 if the
- *                   tasks do that use the context
+ * @thread:          out: 1 if a kernel thread fires the timeouts (HWT_SETUP_THREAD), 0 if the
+ *                   tasks that use the context fire them
  * @keys:            out: 1 if the ids are the program's keys (HWT_SETUP_KEYS), else 0
  */
 struct hwt_info_args {
@@ -330,18 +330,19 @@ struct hwt_info_args {
  *                   HWT_PRIO_FIFO_LOW or HWT_PRIO_FIFO; with HWT_SETUP_BUSY_WAIT only
  *                   HWT_PRIO_NORMAL
  *
- * On CLOCK_REALTIME deadlines, and the ends of delays and periods, are dates. If the clock is set
- * forward past the date of a timeout, the timeout fires at once. If the clock is set back, no
- * timeout fires before the clock reaches its date (again), and no timeout fires twice. With
- * HWT_SETUP_TELL_CLOCK_SET, when the clock is set or the machine was suspended, the context gets an
- * event of kind HWT_EVENT_CLOCK_SET, and no timeout is changed. In this event, id and user_data are
- * 0, deadline_ns is what the clock would show if it had not been set, fired_ns is what it shows,
- * and overruns is how often it was set again before the event was read.
+ * On CLOCK_REALTIME, a deadline is a date, and so is the end of a delay or of a period. If the
+ * clock is set forward past the date of a timeout, the timeout fires at once. If the clock is set
+ * back, no timeout fires before the clock reaches its date (again), and no timeout fires twice.
+ * With HWT_SETUP_TELL_CLOCK_SET, the context gets an event of kind HWT_EVENT_CLOCK_SET after the
+ * clock was set or the machine was suspended, and no timeout is changed. In this event, id and
+ * user_data are 0, deadline_ns is the time that the clock would show if it had not been set,
+ * fired_ns is the time that the clock shows, and overruns is the number of times that the clock was
+ * set again before the event was read.
  *
- * With HWT_SETUP_THREAD, a kernel thread does the work of the timeouts. It belongs to no cgroup of
- * the program, so it is neither limited nor frozen with it. A context accepts HWT_IOC_SETUP once,
- * before its first timeout and its rings. Afterwards, HWT_IOC_INFO returns the values after
- * rounding.
+ * With HWT_SETUP_THREAD, a kernel thread does the work of the timeouts. The thread belongs to no
+ * cgroup of the program, so limits and a freeze of these cgroups do not affect the thread. A
+ * context accepts HWT_IOC_SETUP once, before its first timeout and its rings. Afterwards,
+ * HWT_IOC_INFO returns the values after rounding.
  *
  *	EBUSY	the context has scheduled a timeout, has been set up, or has rings
  *	EINVAL	a value is out of range, or two values exclude each other, or @cpu is not online
@@ -500,10 +501,10 @@ struct hwt_cancel_args {
  * @state:        out: HWT_STATE_ bits
  * @mode:         out: HWT_MODE_
  * @user_data:    out: user_data of the timeout; with keys, the key
- * @deadline_ns:  out: the deadline, rounded up to a tick, for which the timeout is pending or, if
- *                it is not, was last pending; HWT_NEVER if the deadline is 2^63 or more. While a
- *                timeout with a fixed delay is firing, this may be an estimate of its next
- *                deadline.
+ * @deadline_ns:  out: the deadline for which the timeout is pending, rounded up to a tick; if the
+ *                timeout is not pending, the deadline for which it was last pending; HWT_NEVER if
+ *                the deadline is 2^63 or more. While a timeout with a fixed delay is firing, this
+ *                may be an estimate of its next deadline.
  * @remaining_ns: out: time until the deadline; 0 if the deadline has passed or the timeout is not
  *                pending; HWT_NEVER if @deadline_ns is HWT_NEVER and the timeout is pending
  * @period_ns:    out: period of the timeout; 0 for a one-shot
@@ -562,15 +563,15 @@ struct hwt_list_entry {
  * @entry_size: sizeof(struct hwt_list_entry)
  *
  * The timeouts come in no particular order. A timeout that exists from the first call to the last
- * is described exactly once; one that is created or ends between these calls, at most once. Each
- * description shows the timeout at one instant. So a program can save its timeouts, and create them
- * again after a restart or a reboot: with the remaining time as a delay or, on CLOCK_REALTIME, with
- * the deadline.
+ * is described exactly once. A timeout that is created or ends between these calls is described at
+ * most once. Each description shows the timeout at one instant. So a program can save its timeouts,
+ * and create them again after a restart or a reboot: with the remaining time as a delay or, on
+ * CLOCK_REALTIME, with the deadline.
  *
  *	EINVAL	count is 0, or entry_size is smaller than in the first version or larger than
  *		HWT_LIST_ENTRY_SIZE_MAX
  *	EFAULT	an entry could not be stored. If earlier entries were stored, the call may succeed
- *		instead, with a smaller count, and the next call continues there.
+ *		instead, with a smaller count; the next call continues after the counted entries.
  *	ENOMEM	there is no memory
  */
 struct hwt_list_args {
@@ -601,7 +602,7 @@ struct hwt_list_args {
  * @overruns:  out: periods of periodic timeouts that passed without an event of their own
  * @read:      out: events read, or moved to the ring of events; not completions of io_uring
  * @rejected:  out: operations that schedule or modify a timeout and failed with ENOSPC
- * @limit:     out: the limit (HWT_LIMIT_) that was the last to refuse a call; 0 if none has
+ * @limit:     out: the limit (HWT_LIMIT_) that was the last to refuse a call; 0 if no limit has
  * @reserved:  0
  *
  * HWT_IOC_STATS and HWT_IOC_LIST first fire what is due, but not more than 1,024 timeouts.
@@ -706,7 +707,7 @@ struct hwt_op {
  * at index n modulo the number of entries of the ring, which is a power of two. To load with
  * acquire semantics means that no later access is moved before the load; to store with release
  * semantics, that no earlier access is moved behind the store. On x86, plain aligned accesses of 4
- * bytes have both, if the compiler does not move them.
+ * bytes have these semantics, if the compiler does not move them.
  *
  * To queue an operation: if op_tail - op_head is less than the number of entries of the ring of
  * operations, there is room. Fill in the entry with number op_tail, then store op_tail + 1 in
@@ -720,10 +721,10 @@ struct hwt_op {
  * event_head equals event_tail, there is no event in the ring. In this case, if flags had
  * HWT_RINGS_MORE or due is 1, call HWT_IOC_ENTER, and begin again.
  *
- * A program that also waits for other descriptors takes the events before the event_tail that it
- * has loaded once, and returns to its loop, which reports the remaining ones. With EPOLLET it
- * begins again in the next turn, without sleeping before, if there is an event or flags has
- * HWT_RINGS_MORE.
+ * A program with a loop that also waits for other descriptors loads event_tail once in each turn,
+ * and takes the events before this event_tail. poll() in the next turn reports the events that are
+ * left. With EPOLLET, they are not reported: if there is an event or flags has HWT_RINGS_MORE, the
+ * next turn polls the other descriptors without sleeping, and then takes events.
  *
  * Threads that queue operations in the same ring must take turns, and so must threads that take
  * events. The kernel reads each entry once and checks it, so a program that writes nonsense to this
@@ -764,14 +765,15 @@ struct hwt_rings {
  * same sizes returns the same rings, so a program that could not map them may try again, or go on
  * without them. Active rings stay active when they are unmapped.
  *
- * While rings are active, read() fails with EBUSY, also in a thread that waits in it. All events,
- * earlier ones included, are moved to the ring of events, in their order and as far as there is
- * room: by HWT_IOC_ENTER, after the operations of that call, and by poll(), select() and
- * epoll_wait(). An event that is not in the ring is not lost: it stays in its timeout,
- * HWT_RINGS_MORE is set, and a modify or cancel withdraws the event, once it is carried out: submit
- * before polling. An event in the ring counts as read: the id of a one-shot has ended, and the
- * event cannot be withdrawn, so a program that ends an object ignores its events that are already
- * in the ring. poll() reports EPOLLIN while there are events in the ring or waiting to be moved.
+ * While rings are active, read() fails with EBUSY, even if the read() began earlier and is waiting.
+ * HWT_IOC_ENTER (after the operations of this call), poll(), select() and epoll_wait() move all
+ * events, earlier ones included, to the ring of events, in their order and as far as there is room.
+ * An event that is not in the ring is not lost: it stays in its timeout, and HWT_RINGS_MORE is set.
+ * A modify or cancel withdraws such an event when the operation is carried out. So submit queued
+ * operations before poll(), which moves events to the ring. An event in the ring counts as read:
+ * the id of a one-shot has ended, and the event cannot be withdrawn. So a program that ends an
+ * object ignores those events of the object that are in the ring already. poll() reports EPOLLIN
+ * while there are events in the ring or waiting to be moved.
  *
  * Times in operations and events are in the time namespace of the caller of HWT_IOC_RINGS. The
  * rings are freed when the descriptors of the context are closed and the memory is unmapped.
@@ -817,18 +819,18 @@ struct hwt_rings_args {
  *              bit n - 1. As in ppoll(), no signal comes between setting the mask and waiting.
  *              Without HWT_ENTER_SIGMASK: 0
  * @events:     out: number of events in the ring
- * @result:     out: 0: the requested events have come, or @wait is 0; -ETIME: the time is over;
- *              -EINTR: the wait was interrupted, as described below
+ * @result:     out: 0: the requested events have come, or @wait is 0; -ETIME: the maximum time
+ *              is over; -EINTR: the wait was interrupted, as described below
  *
  * The call carries out operations, then moves events to the ring, then waits and moves the events
  * that come during the wait. So an event that an operation withdraws does not enter the ring. A
  * signal, task work of io_uring or the freezer may end the call early: op_head and HWT_RINGS_MORE
  * show whether a further call is needed.
  *
- * A wait is interrupted by a signal handler, with or without SA_RESTART, by a stop (SIGSTOP), a
- * tracer, a suspend, and task work of io_uring. If the call has carried out no operation, and
- * timeout_ns is a deadline or HWT_NEVER, the call then behaves as ppoll(): after a signal handler
- * it fails with EINTR, after any other interruption it goes on. If the call has carried out
+ * A wait is interrupted by a signal handler (with or without SA_RESTART), by a stop (SIGSTOP), by a
+ * tracer, by a suspend, and by task work of io_uring. If the call has carried out no operation, and
+ * timeout_ns is a deadline or HWT_NEVER, the call fails with EINTR after a signal handler, and
+ * waits on after any other interruption, as ppoll() does. If the call has carried out
  * operations, or timeout_ns is a duration, the call returns with -EINTR in @result, whether or not
  * a handler has run. So a program that is to sleep undisturbed submits its operations first, and
  * then waits in a second call, until a deadline. libhwt does so.
@@ -860,34 +862,36 @@ struct hwt_enter_args {
  *	opcode, flags, fd	0, 1 and 4: those of every request
  *	cmd_op	8, 4 bytes: the command
  *	addr	16, 8 bytes: the key
- *	user_data	32, 8 bytes: belongs to the program or its library for io_uring
+ *	user_data	32, 8 bytes: any value, for the program or its library for io_uring
  *	cmd	48, 16 bytes: a struct hwt_uring_cmd
  *
  * All other members must be zero. HWT_URING_ARM completes when the timeout ends, and the timeout
  * has no event. The ioctls and operations on keys work on this timeout, too. HWT_URING_MODIFY and
  * HWT_URING_CANCEL complete at once, and work on all timeouts of the context. The result of a
- * completion (cqe->res) is 0, of HWT_URING_ARM if the timeout has expired, or
+ * completion (cqe->res) is 0 on success. HWT_URING_ARM succeeds when the timeout expires. The
+ * errors are
  *
  *	-ECANCELED	HWT_URING_ARM: the timeout was cancelled, its io_uring was closed, or the
  *			task that submitted the command has ended or called execve()
  *	-EEXIST		HWT_URING_ARM: the key has a timeout already
- *	-ENOENT		the others: the key has no timeout (any more)
+ *	-ENOENT		HWT_URING_MODIFY, HWT_URING_CANCEL: the key has no timeout (any more)
  *	-EINVAL		an unused member is not zero, a flag is unknown, the context has no keys, or
  *			a periodic timeout is given a slack
  *	-ENOMEM, -ENOSPC	as for HWT_IOC_SCHEDULE and HWT_IOC_MODIFY
  *	-ENOTTY		the command is unknown
  *	-EBADF		the descriptor is open for reading only
  *	-EOPNOTSUPP	HWT_FEATURE_URING is not set; or the io_uring has IORING_SETUP_IOPOLL, and
- *			the kernel accepts only files that can be polled for completions (6.12, but
- *			not 7.2)
+ *			the kernel accepts only files that can be polled for completions (Linux 6.12
+ *			does, Linux 7.2 does not)
  *
  * Times are in the time namespace of the submitting task. A command completes only once, so a
  * periodic timeout cannot be a command. Schedule it by HWT_IOC_SCHEDULE, and get its events with
  * IORING_OP_READ, or with IORING_OP_POLL_ADD (IORING_POLL_ADD_MULTI) and read().
  *
- * One armed command of a context makes its task fire what is due, and so complete all commands of
- * the context. If this task does not run (it is stopped, or does not enter its io_uring), the other
- * commands wait, too. So use a context for each task, and for each instance of io_uring.
+ * Without HWT_SETUP_THREAD, when timeouts of a context are due, the task of one armed command fires
+ * all of them, and so completes the commands of all tasks. If this task does not run (it is
+ * stopped, or does not enter its io_uring), the commands of other tasks wait, too. So use a context
+ * for each task, and for each instance of io_uring.
  *
  * An armed command keeps the context, even if the last descriptor of the context is closed.
  * IORING_OP_ASYNC_CANCEL and IORING_OP_LINK_TIMEOUT do not end an armed command, because io_uring

@@ -27,12 +27,12 @@
 /* -- Memory --------------------------------------------------------------- */
 
 /*
- * Frees a shared wheel whose last reference was put in a callback of the wheel: the callback cannot
- * wait for its own end.
+ * Stops and frees a shared wheel if a callback of this wheel has put the last reference. The stop
+ * waits until all callbacks have returned, so the callback itself cannot stop the wheel.
  */
 static struct workqueue_struct *hwt_wq;
 
-/* Free a wheel and its shards. All threads have ended, and no context wakes them any more. */
+/* Free a wheel and its shards. Their threads have ended, and no CPU wakes a thread any more. */
 static void hwt_wheel_free(struct hwt_wheel *wheel)
 {
 	struct hwt_shard *shard, *next;
@@ -63,7 +63,8 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 	/*
 	 * Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and hwt_debug_releasing(), and
-	 * leave.rcu in hwt_unlock_last(): no CPU still kicks an engine or unlocks a shard.
+	 * leave.rcu in hwt_unlock_last(): the CPUs in these functions have ended their kicks and
+	 * unlocked the shards, so only the irq_works of kicks may still use a shard.
 	 */
 	synchronize_rcu();
 	for (shard = wheel->first_shard; shard; shard = shard->next)
@@ -154,9 +155,9 @@ out:
 /* -- Creation and destruction -------------------------------------------- */
 
 /*
- * Let the first shard's engine call @clock_set. Not done earlier, because @clock_set may use the
- * whole wheel. Kick the engine, because it was not woken if the clock was set before the wheel was
- * registered.
+ * Let the first shard's engine call the client's clock_set, which may use the whole wheel: so this
+ * is called once the wheel is complete. Then kick the engine, which checks the clock: if the clock
+ * was set before the wheel was registered, hwt_clock_irq_work() has not kicked the engine.
  */
 static void hwt_wheel_tell_clock_set(struct hwt_wheel *wheel,
 				     const struct hwt_wheel_params *params)
@@ -182,7 +183,7 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	ret = hwt_params_get(&params, user_params);
 	if (ret)
 		return ERR_PTR(ret);
-	/* If memory is short, fail without the OOM killer and without a report. */
+	/* If memory is short, fail without the OOM killer and without a warning in the log. */
 	wheel = hwt_wheel_alloc(&params, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 	if (IS_ERR(wheel))
 		return wheel;
@@ -198,8 +199,9 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
 
 /*
- * Create a shared wheel without hwt_wheels_lock, for which CPU hotplug and module unloading wait.
- * If another task meanwhile adds a wheel with the same parameters, return that wheel.
+ * Create a shared wheel. CPU hotplug and module unloading wait for hwt_wheels_lock, so do not hold
+ * this lock during the creation. If another task meanwhile adds a wheel with the same parameters,
+ * return the other task's wheel.
  */
 static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params,
 					   const void *creator, struct module *owner,
@@ -263,7 +265,10 @@ void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
 	if (!ret) {
 		module_put(THIS_MODULE);
 	} else if (hwt_in_callback(wheel)) {
-		/* No barrier: only the last put queues the work, so it is not pending here. */
+		/*
+		 * No barrier: queue_work() orders all stores of this task before the work, because
+		 * the work is not pending: only the last put of a wheel queues it.
+		 */
 		queue_work(hwt_wq, &wheel->free_work);
 	} else {
 		hwt_wheel_free_work(&wheel->free_work);
@@ -339,11 +344,11 @@ EXPORT_SYMBOL_GPL(__hwt_wheel_barrier);
  * hwt_wheel_flush() - wait until all due timeouts have fired
  * @wheel: the wheel
  *
- * Process context, sleeps. When this returns, each timeout that was scheduled before the call for a
- * tick that had begun has fired, and its callback has returned, unless the timeout was moved or
- * cancelled meanwhile. (Deadlines are rounded up, so the tick of a delay of 0 has not begun yet.)
- * This does not wait for timeouts that come due later. If two calls schedule one timeout at the
- * same time, this is sure to wait for it only if both have returned before this begins.
+ * Process context, sleeps. A timeout counts as due if it was scheduled before the flush, and its
+ * tick has begun when the flush begins. (Deadlines are rounded up, so a new timeout with a delay of
+ * 0 is not due yet.) When this returns, each due timeout has fired, and its callback has returned,
+ * unless the timeout was moved or cancelled during the flush. If two calls schedule one timeout at
+ * the same time, the flush is sure to wait for the timeout only if it begins after both calls.
  *
  * Return: 0; -EDEADLK in a callback of the wheel; -ESHUTDOWN if the wheel is stopped, or is stopped
  * during the call.
@@ -416,8 +421,8 @@ EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
  * @wheel: the wheel
  * @stats: filled in
  *
- * Any context. Counters are machine words, and wrap round. On 32-bit machines, @slowest_ns may
- * consist of halves of two different values.
+ * Any context. The counters are machine words, which wrap round. On 32-bit machines, the member
+ * slowest_ns of @stats may consist of halves of two different values.
  */
 void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 {
@@ -500,12 +505,12 @@ void hwt_system_wheels_destroy(void)
 int __init hwt_wheels_init(void)
 {
 	hwt_shards_default = hwt_shards_choose(hwt_shards);
-	/* The rescuer gets this name. It must not resemble "hwt", a wheel thread's default name. */
+	/* The rescuer thread has this name. "hwt" would make it look like a thread of a wheel. */
 	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return hwt_wq ? 0 : -ENOMEM;
 }
 
-/* No wheel is left: the system wheels were destroyed, and any other would keep hwt loaded. */
+/* No wheel exists: the system wheels were destroyed, and any other wheel keeps hwt loaded. */
 void hwt_wheels_exit(void)
 {
 	destroy_workqueue(hwt_wq);

@@ -2,9 +2,10 @@
 /*
  * BH wheels: passes in softirqs, driven by timers
  *
- * A shard of a BH wheel has no thread. Two timers drive it: one of timer_list, which costs least,
- * for ticks of a jiffy that are near, and a high-resolution timer for all others. Both run a pass
- * in their softirq. A caller that lowers wake_tick starts a timer for the new tick.
+ * A shard of a BH wheel has no thread. Two timers drive it, and both run a pass in their softirq. A
+ * timer of timer_list, which costs least, is used for near times if a tick is at least a jiffy. A
+ * high-resolution timer (hrtimer) is used for all others. shard->wake_tick is the tick of the next
+ * pass. A caller that lowers it for an earlier timeout starts a timer for the new tick.
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
@@ -34,9 +35,9 @@
 #include "core/trace.h"
 #include "core/wait.h"
 
-/* The clock is read once in this many calls, and in each jiffy. */
+/* A reading of the clock serves up to this many calls of clients, within one jiffy. */
 #define HWT_BH_CALLS		16
-/* Timers of timer_list fire exactly up to this many jiffies ahead; beyond that, too late. */
+/* A timer of timer_list is exact up to this many jiffies ahead; a later one may fire too late. */
 #define HWT_JIFFIES_EXACT	60
 
 /* -- Timers ---------------------------------------------------------------- */
@@ -51,7 +52,7 @@ static void hwt_bh_timer_start(struct hwt_shard *shard, u64 ns)
 
 	shard->bh.timer_ns = ns;
 	if (shard->bh.by_jiffies) {
-		/* Jiffies begin at multiples of TICK_NSEC. A timer fires a jiffy after its own. */
+		/* Jiffies begin at multiples of TICK_NSEC. A timer fires a jiffy later than set. */
 		left = div_u64(ns + TICK_NSEC - 1, TICK_NSEC) - div_u64(ktime_get_ns(), TICK_NSEC);
 		if ((s64)left <= HWT_JIFFIES_EXACT) {
 			mod_timer(&shard->bh.timer, now + max_t(s64, left, 1) - 1);
@@ -63,8 +64,8 @@ static void hwt_bh_timer_start(struct hwt_shard *shard, u64 ns)
 }
 
 /*
- * Return the time for which the shard needs a timer, ns on its clock; U64_MAX: none, or a pass is
- * under way, which will start one.
+ * Return the time for which the shard needs a timer, ns on its clock. Return U64_MAX if it needs no
+ * timer, or if a pass is under way: the pass starts a timer at its end.
  */
 static u64 hwt_bh_wake_ns(struct hwt_shard *shard)
 {
@@ -75,8 +76,9 @@ static u64 hwt_bh_wake_ns(struct hwt_shard *shard)
 
 /*
  * Start a timer for a wake_tick that was lowered, unless one is started for an earlier time.
- * Callers may come here in another order than that in which they have lowered wake_tick: each reads
- * the lowest. An isolated CPU has another CPU start the timer, which then fires there.
+ * Callers may take the lock in another order than they have lowered wake_tick, so each reads the
+ * lowest tick under the lock. A timer fires on the CPU that starts it, so an isolated CPU makes
+ * another CPU start the timer.
  */
 static void hwt_bh_timer_lower(struct hwt_shard *shard)
 {
@@ -92,8 +94,8 @@ static void hwt_bh_timer_lower(struct hwt_shard *shard)
 		hwt_bh_timer_start(shard, ns);
 	} else if (ns < shard->bh.timer_ns) {
 		/*
-		 * This does nothing if @cpu has yet to begin an earlier call. No barrier: that call
-		 * takes the lock before it reads wake_tick.
+		 * This does nothing if the other CPU has yet to begin an earlier call. No barrier:
+		 * hwt_bh_call() takes the lock before it reads wake_tick.
 		 */
 		smp_call_function_single_async(cpu, &shard->bh.call);
 		shard->bh.called = true;
@@ -114,23 +116,23 @@ static void hwt_bh_irq_work(struct irq_work *work)
 }
 
 /*
- * Make a BH shard run a pass at @tick or, if @tick has begun, at the next tick: a pass for each
- * timeout that is due already would cost an interrupt each. Any context. @direct: the caller holds
- * no lock of the scheduler or of timers, and is not in NMI.
+ * Make a BH shard run a pass at @tick or, if @tick has begun, at the next tick. Timeouts that are
+ * due already then share the pass, and its interrupt. Any context. @direct: the caller holds no
+ * lock of the scheduler or of timers, and is not in NMI.
  */
 void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct)
 {
 	u64 wake;
 
 	/*
-	 * Barrier bh.kick, pairs with sleep.mb in hwt_engine_publish(): the pass that has set
-	 * wake_tick to what is read here finds, in its last look, what the caller has changed
-	 * (shard->reclaim, the clock).
+	 * Barrier bh.kick, pairs with sleep.mb in hwt_engine_publish(): the pass that has stored
+	 * the wake_tick that is read here looks for work once more after that. This last look finds
+	 * what the caller has changed before the kick (shard->reclaim, the clock).
 	 */
 	smp_mb();
 	wake = atomic64_read(&shard->wake_tick);
 	if (tick >= wake) {
-		/* A CPU that went offline may have left the start of the timer undone. */
+		/* The CPU of the irq_work may have gone offline before it started the timer. */
 		if (direct && unlikely(irq_work_is_pending(&shard->irq_work)))
 			hwt_bh_timer_lower(shard);
 		return;
@@ -138,15 +140,16 @@ void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct)
 	tick = max(tick, hwt_ns_to_tick(shard, hwt_clock_now(shard)) + 1);
 	preempt_disable();
 	/*
-	 * Barrier bh.lower, pairs with kernel.irq_work in irq_work_run(): an irq_work that this CPU
-	 * finds pending below reads the lower tick. The caller has pushed its timeout, or changed
-	 * the state, before it has read wake_tick (push.add, push.active, state.pull).
+	 * Barrier bh.lower, pairs with kernel.irq_work in irq_work_run(): if irq_work_queue() below
+	 * finds the work pending, the work has yet to read wake_tick, and reads the lower tick. The
+	 * caller has pushed its timeout, or changed the state, before it has read wake_tick
+	 * (push.add, push.active, state.pull), so the pass at the lower tick finds the change.
 	 */
 	while (tick < wake && !atomic64_try_cmpxchg(&shard->wake_tick, (s64 *)&wake, tick))
 		;
 	/*
 	 * Barrier bh.irq, pairs with kernel.irq_work in irq_work_run(): if the work is pending
-	 * already, it has yet to read wake_tick, which was lowered before.
+	 * already, hwt_bh_irq_work() has yet to read wake_tick, and reads the tick stored here.
 	 */
 	if (tick < wake && !direct)
 		irq_work_queue(&shard->irq_work);
@@ -188,8 +191,8 @@ static void hwt_bh_expiry_break(struct hwt_shard *shard)
 }
 
 /*
- * Sleep until the callbacks that are executing on a BH shard let a waiter in. The lock lends the
- * waiter's priority to them. The caller then looks again.
+ * Sleep until the pass of a BH shard releases bh.expiry, between two callbacks or at its end. Until
+ * then, the lock lends the waiter's priority to the pass. The caller tests its condition again.
  */
 void hwt_bh_relax(struct hwt_shard *shard)
 {
@@ -212,8 +215,9 @@ void hwt_bh_relax(struct hwt_shard *shard)
 /* -- Firing ---------------------------------------------------------------- */
 
 /*
- * The rest of hwt_bh_claim(): decide in a loop. The timeout is in current_timeout; if it does not
- * fire, set that to NULL, and link it again if it was touched or pushed back.
+ * The part of hwt_bh_claim() for a timeout that is periodic, does not fire, or is changed by
+ * another CPU meanwhile. On entry, the timeout is in current_timeout. If it does not fire, set
+ * current_timeout to NULL, and link the timeout again if its deadline was moved back.
  */
 static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				       u64 *tick)
@@ -266,7 +270,7 @@ static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeo
 /*
  * Set current_timeout to a timeout that was taken off the due list, and end its hold or, if it is
  * periodic, link it again. Set *@tick to the tick for which it was due. Return false if it does not
- * fire, because it was cancelled, touched or scheduled again.
+ * fire, because it was cancelled or its deadline was moved.
  */
 static __always_inline bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 					 u64 *tick)
@@ -325,8 +329,9 @@ static __always_inline void hwt_bh_call_begin(struct hwt_shard *shard, const voi
 }
 
 /*
- * Check the context after the function has returned, and take the lock. The duration of a call is
- * known only if jiffies changed, as they do in a call that is slow enough to be reported.
+ * Check the context after the function has returned, and take the lock. Time the call only if
+ * jiffies have changed since the clock was last read. So a call that is shorter than a jiffy may
+ * remain unreported, even if it took longer than slow_callback_us.
  */
 static __always_inline void hwt_bh_call_end(struct hwt_shard *shard, struct hwt_call *call)
 	__acquires(&shard->lock)
@@ -356,7 +361,7 @@ static __always_inline void hwt_bh_fire_one(struct hwt_shard *shard, struct hwt_
 	if (!hwt_due_take(shard, timeout, &due) || !hwt_bh_claim(shard, timeout, &due.tick))
 		return;
 	hwt_bh_call_begin(shard, expire, &call);
-	/* The clock's offset is changed between callbacks only, by this pass. */
+	/* Only this pass changes clock_offset, and never during a callback: read it unlocked. */
 	began = hwt_call_began(shard, &call, shard->clock_offset);
 	/* The cached time may be before the deadline: do not trace the timeout as early. */
 	if (trace_hwt_expire_entry_enabled())
@@ -377,8 +382,8 @@ static __always_inline void hwt_bh_fire_one(struct hwt_shard *shard, struct hwt_
 }
 
 /*
- * Take up to @max timeouts off the due list, and fire them. Return the number taken. A softirq that
- * has spent its time on other work still fires one.
+ * Take up to @max timeouts off the due list, and fire them. Return the number taken. At least one
+ * is taken, even if the softirq has spent its time on other work, so that timeouts do fire.
  */
 unsigned int hwt_bh_fire(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
@@ -444,10 +449,11 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
 
 /*
  * Take up to HWT_STEP timeouts off the due list in a stop. For each that is armed, end its hold,
- * and call @fn, if not NULL. Return the number handed back. The shard runs no pass any more; its
- * lock is dropped meanwhile. A _sync call finds the timeout in current_timeout, and waits for @fn
- * as for a callback: so bottom halves are off, because a softirq that waits must not have
- * interrupted @fn.
+ * and call @fn, if not NULL. Return the number handed back. The shard runs no pass any more. The
+ * lock is dropped during the calls.
+ *
+ * A _sync call that finds its timeout in current_timeout waits until @fn has returned. If a softirq
+ * with such a call could interrupt @fn, it would wait for ever. So bottom halves are off.
  */
 unsigned int hwt_bh_hand_back(struct hwt_shard *shard, hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
@@ -487,7 +493,7 @@ static bool hwt_bh_enter(struct hwt_shard *shard)
 		hwt_count(&shard->wakeups, 1);
 	}
 	spin_unlock_irq(&shard->lock);
-	/* After this time, hwt_bh_spent() ends the softirq: its callbacks must not keep the CPU. */
+	/* Limit the softirq to this jiffy and the next one, so that it does not keep the CPU. */
 	if (entered)
 		shard->bh.until = jiffies + 1;
 	return entered;
@@ -501,16 +507,15 @@ static bool hwt_bh_set_back(const struct hwt_shard *shard)
 }
 
 /*
- * End passes, and start a timer for the next one. If @more work is left, the timer is for the
- * present time, not the past: timers for the past would all run in the present softirq.
+ * End passes, and start a timer for the next one. If @more work is left, start the timer for the
+ * present time. A timer for a past time would run in the present softirq, and prolong it.
  *
- * If CLOCK_REALTIME is set back during a softirq of hrtimers, this softirq, which has read the time
- * at its beginning, runs each hrtimer at once that is started for less than the old time. So if
- * work is left on this clock, or if it was set back, continue at the next jiffy, in the softirq of
- * timer_list.
+ * On CLOCK_REALTIME, the present time may be past for the softirq: a softirq of hrtimers reads the
+ * clock at its beginning, and the clock may be set back after that. So if work is left on this
+ * clock, or if the clock was set back, continue at the next jiffy, in the softirq of timer_list.
  *
- * If another CPU lowers wake_tick, either this call reads the lower tick, or that CPU then finds
- * @timer_ns as set here, and starts a timer for its earlier tick.
+ * Another CPU may lower wake_tick meanwhile. Either this call reads the lower tick, or the other
+ * CPU finds bh.timer_ns as set here, and starts a timer for its earlier tick.
  */
 static void hwt_bh_leave(struct hwt_shard *shard, bool more)
 {
@@ -553,7 +558,7 @@ static void hwt_bh_run(struct hwt_shard *shard)
 	if (!hwt_bh_enter(shard))
 		return;
 	hwt_bh_expiry_lock(shard);
-	/* Callbacks are RCU readers. On PREEMPT_RT, a softirq alone is not. This is no barrier. */
+	/* No barrier: this makes callbacks RCU readers, which softirqs are not on PREEMPT_RT. */
 	rcu_read_lock();
 	do {
 		hwt_engine_pass(shard);
@@ -590,7 +595,7 @@ void hwt_bh_init(struct hwt_shard *shard)
 			  HRTIMER_MODE_ABS_SOFT);
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock_init(&shard->bh.expiry);
-	/* Each shard has a lockdep class: a callback may wait for one of another shard. */
+	/* A callback may wait for one under another shard's lock: each lock has its own class. */
 	lockdep_register_key(&shard->bh.expiry_key);
 	lockdep_set_class(&shard->bh.expiry, &shard->bh.expiry_key);
 	atomic_set(&shard->bh.waiters, 0);
@@ -621,9 +626,9 @@ void hwt_bh_free(struct hwt_shard *shard)
 	called = shard->bh.called;
 	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
 	if (called) {
-		/* Another CPU may still be starting a timer: wait until it has handled calls. */
+		/* Another CPU may have yet to run hwt_bh_call(): make it handle all calls. */
 		on_each_cpu(hwt_bh_nothing, NULL, 1);
-		/* No barrier: this waits for the end of the interrupts in which calls run. */
+		/* No barrier: wait for the interrupts in which hwt_bh_call() may still run. */
 		synchronize_rcu();
 	}
 	hwt_timer_delete_sync(&shard->bh.timer);

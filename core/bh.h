@@ -16,8 +16,8 @@ static inline bool hwt_bh_running(const struct hwt_shard *shard, const struct hw
 {
 	/*
 	 * Barrier running.rmb, pairs with state.note in hwt_bh_claim() and hwt_bh_claim_slow(): if
-	 * the state read before is that after the timeout has fired, this finds current_timeout as
-	 * stored for that firing or later.
+	 * the caller has read the state from after the timeout fired, this CPU sees current_timeout
+	 * as stored for this firing, or as stored later.
 	 */
 	smp_rmb();
 	/*

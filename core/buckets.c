@@ -4,8 +4,9 @@
  *
  * When the cursor enters a bucket, the bucket's timeouts become due or, on higher levels, move to
  * lower levels (a cascade). Buckets of the top level also have timeouts of later revolutions
- * (rounds), which are put back. Long work is divided among several calls, each limited by a budget.
- * Between these calls, @moving of struct hwt_buckets has the timeouts that have yet to be moved.
+ * (rounds). When the cursor enters such a bucket, these timeouts are put back into it. Long work is
+ * divided among several calls, each limited by a budget. Between these calls, @moving of struct
+ * hwt_buckets has the timeouts that have yet to be moved.
  */
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
@@ -17,7 +18,7 @@
 
 /* Maximum number of entries of @soonest (see struct hwt_buckets) that one search corrects. */
 #define HWT_SEARCH_MAX		8
-/* To read this many bitmap words takes about as long as to look at one timeout, a cache miss. */
+/* Number of bitmap words that are read in about the time of one cache miss, the unit of cost. */
 #define HWT_WORDS_PER_TIMEOUT	16
 /* Cost of correcting an entry of @soonest from its buckets; to look at a timeout costs 1. */
 #define HWT_UPDATE_COST		4
@@ -85,7 +86,7 @@ static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *buck
 		__set_bit(bucket - buckets->bucket, buckets->occupied);
 }
 
-/* If @list, which has become empty, is that of a bucket, clear the bucket's bit in the bitmap. */
+/* @list has become empty. If it is the list of a bucket, clear the bucket's bit in the bitmap. */
 static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list)
 {
 	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
@@ -122,7 +123,7 @@ static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 t
 
 /*
  * Put a timeout, which is in no list, into the list for the tick in its state. If the cursor has
- * reached the tick, this is the end of the due list.
+ * reached the tick, append the timeout to the due list.
  */
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
@@ -144,10 +145,10 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 }
 
 /*
- * The array @soonest has an entry for each word of the top level's bitmap. Return the lowest entry,
- * and store the index of its word in @word; return HWT_TICK_NEVER if the level is empty. Begin with
- * the word that the cursor reaches next, and end when all remaining buckets begin at or after the
- * lowest entry found.
+ * Return the lowest entry of @soonest, which has an entry for each word of the top level's bitmap,
+ * and store the index of this entry in *@word. Return HWT_TICK_NEVER if the level is empty. The
+ * search begins with the word that the cursor reaches next, and ends when all remaining buckets
+ * begin at or after the lowest entry found, because no later entry can be lower.
  */
 static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 			   struct hwt_search *search)
@@ -157,7 +158,7 @@ static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 	u64 at = (buckets->cursor >> top->shift) + 1, best = HWT_TICK_NEVER;
 	unsigned int i, n;
 
-	/* Buckets are numbered from tick 0: bucket @at begins at tick @at << shift. */
+	/* @at is the number of a bucket, counted from tick 0: the bucket begins at @at << shift. */
 	for (n = 0; n <= top->mask / BITS_PER_LONG && at << top->shift < best; n++) {
 		i = (at & top->mask) / BITS_PER_LONG;
 		if (map[i] && buckets->soonest[i] < best) {
@@ -200,7 +201,7 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 		soonest = hwt_top_soonest(buckets, &word, search);
 		if (soonest == HWT_TICK_NEVER)
 			return false;
-		/* If the bucket with @soonest has been emptied or entered since, search again. */
+		/* If timeouts were removed before, @soonest may be too low: search again. */
 		search->stale = hwt_top_update(buckets, word, &slot) != soonest;
 		search->cost += search->stale ? HWT_UPDATE_COST : 0;
 	}
@@ -241,7 +242,7 @@ static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
 /*
  * Return the tick of the next work: the cursor if a cascade or a rebase is not complete, or
  * HWT_TICK_NEVER if all buckets are empty. Else return a lower bound of the ticks of the timeouts
- * in buckets, which is the lowest of these ticks unless timeouts were removed or pushed back.
+ * in buckets. If no timeout was removed or pushed back, the bound is the lowest of these ticks.
  */
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 {
@@ -295,9 +296,9 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 		if (!*budget)
 			return false;
 		/*
-		 * Take timeouts from both ends in turn, and prefetch the next one. After a rebase,
-		 * take them from the front only: those of the former due list are there, and keep
-		 * their order.
+		 * Take timeouts from both ends in turn, and prefetch one at the other end. After a
+		 * rebase, take them from the front only, so that timeouts of the former due list
+		 * keep their order.
 		 */
 		if ((*budget)-- & 1 || buckets->rebased) {
 			pos = moving->next;
@@ -318,7 +319,7 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_search *search)
 {
 	size_t index = search->bucket - buckets->bucket;
-	/* Timeouts of level 0 are due now, unless level 0 is the top level, which has rounds. */
+	/* Timeouts of level 0 are due now. But if it is the top level, some are of later rounds. */
 	bool due = index <= buckets->level->mask && buckets->levels > 1;
 
 	buckets->cursor = search->tick;
@@ -327,9 +328,9 @@ static void hwt_buckets_enter(struct hwt_buckets *buckets, const struct hwt_sear
 }
 
 /*
- * Move the cursor on, up to @now (below HWT_TICK_NEVER), but into no occupied bucket, and only if
- * no timeout is due or in @moving. Used when nothing was due for long: the closer the cursor is to
- * the present tick, the lower are the levels to which new timeouts go.
+ * Move the cursor on, up to @now (below HWT_TICK_NEVER), but not into an occupied bucket. Do
+ * nothing if a timeout is due or in buckets->moving. Called when nothing was due for long: the
+ * closer the cursor is to the present tick, the lower are the levels to which new timeouts go.
  */
 void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
 {
@@ -346,15 +347,15 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
  * hwt_buckets_advance() - move the cursor on, from occupied bucket to occupied bucket
  * @buckets: the buckets
  * @now:     the tick to go to, below HWT_TICK_NEVER; the cursor does not go back
- * @budget:  maximum number of timeouts to look at. A bucket that is emptied after
- *           hwt_buckets_rebase() counts as one, a search for the next bucket as its @cost
+ * @budget:  maximum number of timeouts to look at. To empty a bucket after hwt_buckets_rebase()
+ *           counts as one timeout. To search the next bucket counts as @cost of struct hwt_search
  * @stop:    if true, do not move the cursor on while the due list is not empty
  *
  * Append the timeouts with ticks up to @now to the due list, in the order of ticks. Timeouts that
  * were pushed back beyond @now may be among them: the caller has to insert these again.
  *
- * Return: true when the cursor has reached @now, or when @stop has kept it from moving on; false
- * when the budget was used up before: then the next call continues the work.
+ * Return: true when the cursor has reached @now, or when @stop has kept it from moving on. False
+ * when the budget was used up before; the next call continues the work.
  */
 bool hwt_buckets_advance(struct hwt_buckets *buckets, u64 now, unsigned int budget, bool stop)
 {
@@ -392,8 +393,8 @@ void hwt_buckets_rebase(struct hwt_buckets *buckets, u64 now)
 }
 
 /*
- * Make everything due, for a stop, and empty up to @budget buckets. Return true when all timeouts
- * are in the due list; false when the budget was used up before.
+ * For a stop, move the timeouts of up to @budget buckets to the due list, whatever their ticks.
+ * Return true when all timeouts are in the due list. Return false when occupied buckets remain.
  */
 bool hwt_buckets_flush(struct hwt_buckets *buckets, unsigned int budget)
 {
@@ -446,7 +447,7 @@ static void hwt_levels_init(struct hwt_buckets *buckets, unsigned int bits, unsi
 	}
 }
 
-/* Return the number of words of the top level's part of @occupied, and of @soonest. */
+/* Return the number of entries of @soonest, one for each word of the top level's bitmap. */
 static unsigned int hwt_top_words(struct hwt_buckets *buckets)
 {
 	return hwt_top_level(buckets)->mask / BITS_PER_LONG + 1;
@@ -468,8 +469,9 @@ size_t hwt_buckets_size(unsigned int bits, unsigned int levels)
 }
 
 /*
- * Create empty buckets with the cursor at @now. @bits, @levels: those of hwt_buckets_size().
- * @memory: of that size, aligned for a u64; its address is @bucket of @buckets.
+ * Create empty buckets with the cursor at @now. @bits and @levels: the same as for
+ * hwt_buckets_size(). @memory: memory of the size that hwt_buckets_size() returns, aligned for a
+ * u64. The caller gets the address back from buckets->bucket when it frees the memory.
  */
 void hwt_buckets_init(struct hwt_buckets *buckets, unsigned int bits, unsigned int levels, u64 now,
 		      void *memory)

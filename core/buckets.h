@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The buckets of a wheel: a data structure without a lock, a clock, a thread or memory of its own.
- * The callers, which are the core, and in user space libhwt and tests, serialize all calls on the
+ * The core, and in user space libhwt and tests, call it. The callers serialize all calls on the
  * same buckets. The core does so by the shard's lock.
  *
  * The buckets read the tick of a timeout from its state whenever they need it, and keep no copy. So
@@ -75,11 +75,11 @@ struct hwt_buckets {
 };
 
 /*
- * Return the cheapest tick in [tick, tick + slack]. Timeouts that share a tick share a wake-up. And
- * a timeout whose tick is the first one of its bucket is due when the cursor enters the bucket,
- * without a move to a lower level. For both reasons, pick the multiple of the highest power of two:
- * in the end of the interval, clear all bits below the highest bit that differs from tick - 1. The
- * result is HWT_TICK_NEVER only if @tick is.
+ * Return the cheapest tick in [tick, tick + slack]: the multiple of the highest power of two. This
+ * tick is cheap because timeouts that share a tick share a wake-up. It is also cheap because a
+ * timeout whose tick is the first one of its bucket is due when the cursor enters the bucket,
+ * without a move to a lower level. To find it, take the end of the interval, and clear all bits
+ * below the highest bit that differs from tick - 1. The result is HWT_TICK_NEVER only if @tick is.
  */
 static inline u64 hwt_tick_relax(u64 tick, u64 slack)
 {

@@ -94,8 +94,10 @@ static struct lockdep_map hwt_inside_map =
 	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
 
 /*
- * Return the subclass of the maps of a shard's timeouts. A map that is taken in softirqs must not
- * be held in tasks, and one line of code may initialise timeouts of wheels of both kinds.
+ * Return the subclass of the lockdep maps of a shard's timeouts. Lockdep reports a class that
+ * softirqs take and that tasks hold with interrupts on. Softirqs take the maps of BH shards, and
+ * tasks hold those of other shards. The subclass keeps them apart, even if one line of code
+ * initialises timeouts of both kinds, which then have the same class.
  */
 static unsigned int hwt_lockdep_subclass(const struct hwt_shard *shard)
 {
@@ -109,7 +111,7 @@ void hwt_lockdep_sync(struct hwt_timeout *timeout)
 
 	if (lock_is_held(&hwt_inside_map))
 		return;
-	/* Softirqs take this map, too: lockdep would report a task that holds it interruptibly. */
+	/* Softirqs take such maps, too: with interrupts on, lockdep would report a deadlock. */
 	local_irq_save(flags);
 	lock_acquire_exclusive(&timeout->lockdep_map, hwt_lockdep_subclass(timeout->shard), 0,
 			       NULL, _THIS_IP_);
@@ -157,7 +159,7 @@ static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
 	lock_map_release(&hwt_inside_map);
 }
 
-/* The same in a softirq, which may have interrupted a task that is in a callback of a thread. */
+/* Take the maps for a call in a softirq, even if the interrupted task holds hwt_inside_map. */
 void hwt_lockdep_begin_bh(struct hwt_shard *shard, struct hwt_call *call)
 {
 	lock_map_acquire_read(&hwt_inside_map);
@@ -197,7 +199,7 @@ static u64 hwt_cpu_time(void)
 static noinline void hwt_slow_report(struct hwt_shard *shard, const struct hwt_runner *runner,
 				     const struct hwt_call *call, u64 took)
 {
-	/* call->cpu_ns may be up to a scheduler tick too old, so limit the difference to @took. */
+	/* call->cpu_ns may be a scheduler tick too old, and the difference too large: limit it. */
 	u64 cpu_ns = min(hwt_cpu_time() - call->cpu_ns, took);
 
 	if (__ratelimit(&shard->slow_limit))
@@ -224,8 +226,9 @@ void hwt_runner_read_clock(struct hwt_runner *runner)
 /*
  * Return the duration of a call that has just returned, ns; 0 if it is not known. After
  * HWT_QUICK_CALLS quick calls in a row, time only each HWT_QUICK_CALLS-th call, and each call
- * during which jiffies changed, so that a call longer than a jiffy is always timed. Such a time
- * begins at the last reading of the clock, so it includes the untimed calls before.
+ * during which jiffies changed, so that a call longer than a jiffy is always timed. The duration of
+ * such a call includes the untimed calls before it, because it counts from the last reading of the
+ * clock.
  */
 static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 {
@@ -239,15 +242,16 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 	took = runner->stamp - call->began;
 	if (took > HWT_QUICK_NS * (sampled ? HWT_QUICK_CALLS : 1))
 		runner->quick = 0;
-	/* A sampled time may include up to a jiffy of untimed calls: return it only if longer. */
+	/* A sampled duration includes up to a jiffy of untimed calls: ignore it if not longer. */
 	return !sampled || took > TICK_NSEC ? took : 0;
 }
 
 /* -- Calling --------------------------------------------------------------- */
 
 /*
- * Prepare to call @fn, a client's function, for a timeout, which is RUNNING, and so valid; for
- * shard->clock_set, this is shard->clock_timeout. Fill in @call. Releases the shard's lock.
+ * Prepare to call @fn, a client's function, for a timeout, and fill in @call. The timeout is
+ * RUNNING, so its memory is valid. For shard->clock_set, the timeout is shard->clock_timeout.
+ * Releases the shard's lock.
  */
 void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
@@ -255,9 +259,7 @@ void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 	__releases(&shard->lock)
 {
 	runner->fn = fn;
-	/*
-	 * hwt_engine_kick() reads this without the lock: an engine in a callback needs no wake-up.
-	 */
+	/* hwt_engine_kick() reads this unlocked, and wakes no engine that is in a callback. */
 	WRITE_ONCE(runner->current_timeout, timeout);
 	spin_unlock_irq(&shard->lock);
 	if (!runner->stamp)
@@ -290,8 +292,8 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	if (unlikely(took > shard->slowest_ns))
 		WRITE_ONCE(shard->slowest_ns, took);
 	/*
-	 * If hwt_engine_kick(), which takes no lock, still finds the callback, the engine finds
-	 * @kicked before its next sleep (wait.state in hwt_engine_sleep_until()).
+	 * hwt_engine_kick() may still find the callback, and not wake the engine. The engine then
+	 * finds shard->kicked before it sleeps (wait.state in hwt_engine_sleep_until()).
 	 */
 	WRITE_ONCE(runner->current_timeout, NULL);
 }
@@ -325,9 +327,9 @@ u64 hwt_call_timed(struct hwt_shard *shard, const void *fn, u64 began)
 }
 
 /*
- * Call the ->release of a timeout whose hold is over, so that only its address is used. Before the
- * end of the hold, hwt_call_prepare() has prepared @call, whose @fn is not NULL. Drops the shard's
- * lock around the call.
+ * Call the ->release of a timeout. Its hold is over, so only the address of the timeout is used.
+ * The caller has passed @call to hwt_call_prepare() before the end of the hold, and call->fn is not
+ * NULL. Drops the shard's lock around the call.
  */
 void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 		      struct hwt_timeout *timeout, struct hwt_call *call)

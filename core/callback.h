@@ -54,7 +54,7 @@ static inline bool hwt_module_needs(const struct hwt_timeout *timeout, const str
 	       within_module((unsigned long)ops->release, module);
 }
 
-/* hwt_call_begin() drops the shard's lock, hwt_call_end() takes it; hwt_call_release(): both. */
+/* hwt_call_begin() drops the lock, hwt_call_end() takes it, and hwt_call_release() does both. */
 void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,
 		    struct hwt_call *call);

@@ -34,7 +34,7 @@ void hwt_tick_setup(struct hwt_shard *shard, u64 tick_ns)
 	shard->tick_shift = l - 1;
 }
 
-/* Read the shard's clock. Any context: in NMI, all but the _fast_ readers might wait for ever. */
+/* Read the shard's clock in any context. In NMI, other readers than _fast_ may wait for ever. */
 u64 hwt_clock_now(const struct hwt_shard *shard)
 {
 	switch (shard->clock) {
@@ -50,8 +50,8 @@ u64 hwt_clock_now(const struct hwt_shard *shard)
 }
 
 /*
- * Return the time, ns, in any context: of CLOCK_BOOTTIME on a wheel of that clock, else of
- * CLOCK_MONOTONIC, because CLOCK_REALTIME may be set before the time is used.
+ * Return the time, ns, in any context. On a wheel of CLOCK_BOOTTIME, read CLOCK_BOOTTIME. On all
+ * other wheels, read CLOCK_MONOTONIC: CLOCK_REALTIME may be set before the caller uses the time.
  */
 u64 hwt_clock_stamp(const struct hwt_shard *shard)
 {
@@ -85,14 +85,14 @@ static u64 hwt_clock_coarse(const struct hwt_shard *shard)
 	}
 }
 
-/* Return a deadline that is @delay_ns from now, or slightly later. */
+/* Return a deadline @delay_ns from now, or slightly later: a timeout must not fire early. */
 u64 hwt_clock_after(const struct hwt_shard *shard, u64 delay_ns)
 {
 	u64 now;
 
 	/*
-	 * A timeout must not fire early. In NMI, the clock may step back a little, so add a tick;
-	 * the coarse clock is up to a jiffy behind, so add a jiffy.
+	 * In NMI, the clock may step back a little, so add a tick. The coarse clock is up to a
+	 * jiffy behind, so add a jiffy.
 	 */
 	if (unlikely(in_nmi()))
 		now = hwt_clock_now(shard) + shard->tick_ns;

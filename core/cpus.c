@@ -22,7 +22,7 @@
 /* Up to this many CPUs, the default is one shard; with more, one for each last-level cache. */
 #define HWT_CPUS_PER_SHARD	16
 
-/* Stands for the cache of an offline CPU, which is not known. */
+/* Stands for the last-level cache of an offline CPU: the kernel does not know this cache. */
 #define HWT_OFFLINE		U16_MAX
 
 struct hwt_units {
@@ -42,9 +42,9 @@ static u64 hwt_cpu_place(unsigned int cpu)
 }
 
 /*
- * Count a place: its CPU, and its node and cache if they differ from those of @before, the place
- * before it in the sorted array (NULL: none). An offline CPU does not count, nor does its cache,
- * except that of the first place, so that there is at least one cache.
+ * Count a place: its CPU if the CPU is online, and its node and cache if they differ from those of
+ * @before, the previous place in the sorted array (NULL: this is the first place). Do not count the
+ * cache of an offline CPU, except for the first place, so that there is at least one cache.
  */
 static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
 {
@@ -63,7 +63,7 @@ static int hwt_place_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Return a sorted array of the places of all CPUs, or NULL. Count them in @all. */
+/* Return a sorted array of the places of all CPUs, or NULL. Count the places in @all. */
 static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 {
 	u64 *places = kmalloc_array(num_possible_cpus(), sizeof(*places), gfp);
@@ -164,8 +164,8 @@ void hwt_shard_place(struct hwt_shard *shard, const u8 *map, const struct cpumas
 	if (cpus)
 		cpumask_copy(shard->affinity, cpus);
 	/*
-	 * Without @cpus, @affinity is empty if there is only one shard, or if the shard's CPUs are
-	 * all isolated, or if it has none. Then the threads may run anywhere.
+	 * Without @cpus, shard->affinity is empty if there is only one shard, or if the shard has
+	 * no CPUs or only isolated ones. The shard's threads may then run anywhere.
 	 */
 	shard->pinned = !hwt_is_bh(shard) && !cpumask_empty(shard->affinity);
 }

@@ -2,10 +2,10 @@
 /*
  * Checks of clients, for the module parameter "debug" (docs/kernel.md lists them)
  *
- * To the kernel's debug objects, a timeout is active from its collection to the end of its hold. It
- * is not active before its collection, because a submission may be in NMI, where debug objects must
- * not be called, and is not ordered by the shard's lock. With "debug", each submission wakes the
- * engine, which soon collects the timeout.
+ * To the kernel's debug objects, a timeout is active from its collection to the end of its hold. A
+ * submission does not make it active, for two reasons. It may be in NMI, where debug objects must
+ * not be called. And it does not hold the shard's lock, which orders the calls of debug objects.
+ * With "debug", each submission wakes the engine, which soon collects the timeout.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -87,8 +87,8 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 	bool found = false;
 
 	/*
-	 * Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): if the shard is
-	 * found, it is not freed before its lock was released.
+	 * Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a shard that
+	 * hwt_shard_exists() finds is freed only after this CPU has released its lock.
 	 */
 	rcu_read_lock();
 	if (hwt_shard_exists(shard)) {
@@ -103,8 +103,8 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 }
 
 /*
- * Report a timeout that is moved to another wheel while it is held or its ->release is executing.
- * Any context, but a ->release is noticed only where the shard's lock may be taken.
+ * Report a timeout that is moved to another wheel while it is held or one of its functions is
+ * executing. Any context, but a ->release is noticed only where the shard's lock may be taken.
  */
 void hwt_debug_move(const struct hwt_timeout *timeout)
 {
@@ -179,7 +179,7 @@ static void *hwt_debug_hint(void *addr)
 	return (void *)timeout->ops->expire;
 }
 
-/* Make debug objects accept timeouts unknown to them: hwt does not report initialisations. */
+/* Make debug objects accept unknown timeouts, because hwt does not report initialisations. */
 static bool hwt_debug_is_static(void *addr)
 {
 	return true;

@@ -102,7 +102,7 @@ static int hwt_levels_show(struct seq_file *m, void *unused)
 			spin_unlock_irq(&shard->lock);
 		}
 		place = &first->buckets.level[level];
-		/* A bucket of the top level may span more ns than fit into 64 bits. */
+		/* A bucket of the top level may span more ns than U64_MAX. Then print U64_MAX. */
 		seq_printf(m, "%u %llu %u %u\n", level,
 			   first->tick_ns > U64_MAX >> place->shift ?
 			   U64_MAX : first->tick_ns << place->shift,
@@ -165,7 +165,7 @@ void hwt_debugfs_add(struct hwt_wheel *wheel)
 	struct dentry *dir;
 
 	snprintf(name, sizeof(name), "%llu-%s", wheel->number, wheel->name);
-	/* The client has chosen the name, which may have slashes. */
+	/* The client's name for the wheel may have slashes, but a file name must not. */
 	strreplace(name, '/', '!');
 	dir = debugfs_create_dir(name, hwt_debugfs_wheels);
 	debugfs_create_file("params", 0400, dir, wheel, &hwt_params_fops);

@@ -2,8 +2,9 @@
 /*
  * hwt_delete(): cancel a timeout and take it back at once
  *
- * This is the only cancel after which the memory of a timeout belongs to the caller without a wait:
- * instead of the engine, the caller collects the timeout, or the list on which it is.
+ * After hwt_cancel(), the memory of a timeout belongs to the caller only when the engine has
+ * collected the timeout. hwt_delete() collects the timeout itself, or the whole submission list
+ * that has it, so the memory belongs to the caller at once.
  */
 #include <linux/export.h>
 #include <linux/llist.h>
@@ -28,12 +29,13 @@ static bool hwt_delete_last(struct hwt_shard *shard, struct hwt_timeout *timeout
 	struct llist_node *node = &timeout->submit;
 
 	/*
-	 * Barrier delete.first, pairs with push.add in hwt_push(): this CPU sees the @next that the
-	 * push has written. Other CPUs only push meanwhile, so @next is valid while @node is first.
+	 * Barrier delete.first, pairs with push.add in hwt_push(): this CPU sees the submit.next
+	 * that the push has written. It stays valid while @node is first: other CPUs may push
+	 * entries, but only a holder of the shard's lock removes them.
 	 */
 	if (smp_load_acquire(first) != node)
 		return false;
-	/* No barrier: to take the timeout off the list publishes nothing to other CPUs. */
+	/* No barrier: a CPU that finds the timeout off the list relies on no write of this CPU. */
 	if (!try_cmpxchg(first, &node, node->next))
 		return false;
 	hwt_count(&shard->collected, 1);
@@ -41,9 +43,10 @@ static bool hwt_delete_last(struct hwt_shard *shard, struct hwt_timeout *timeout
 }
 
 /*
- * Collect a timeout, unless it is on shard->owed. If it can be taken off its submission list, and
- * is ARMED but not RUNNING, only set *@taken. Return its state: SUBMITTED is clear, or the timeout
- * is taken or on shard->owed.
+ * Collect a timeout that is SUBMITTED, unless it is on shard->owed. If the timeout is ARMED but not
+ * RUNNING, and can be taken off its submission list alone, do not collect it, but set *@taken.
+ * Return the state. SUBMITTED remains set in it only if *@taken is set or the timeout is on
+ * shard->owed.
  */
 static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeout, bool *taken,
 			      unsigned long *flags)
@@ -56,15 +59,13 @@ static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeo
 		if (*taken) {
 			if ((state & (HWT_F_ARMED | HWT_F_RUNNING)) == HWT_F_ARMED)
 				break;
-			/* It was cancelled, or its callback is executing. */
+			/* It cannot be given back: it was cancelled, or its callback executes. */
 			hwt_collect_one(shard, timeout);
 			*taken = false;
 			continue;
 		}
 		hwt_collect_until(shard, READ_ONCE(timeout->cpu), timeout, flags);
-		/*
-		 * Not found, since the CPU that has set SUBMITTED has not pushed it yet: try again.
-		 */
+		/* Try again until the CPU that has set SUBMITTED has pushed the timeout. */
 		if ((hwt_timeout_state(timeout) & HWT_F_SUBMITTED) && !timeout->owed)
 			hwt_lock_pause(shard, flags);
 	}
@@ -91,7 +92,7 @@ int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 
 	 */
 	do {
 		old = hwt_delete_collect(shard, timeout, &taken, flags);
-		/* Callbacks begin under the lock, so none begins before the change of the state. */
+		/* Callbacks begin under the lock: none begins before the state changes below. */
 		if (try && hwt_running(timeout)) {
 			if (taken)
 				hwt_collect_one(shard, timeout);
@@ -140,20 +141,20 @@ static int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout,
  * with interrupts and preemption on, and with no raw spinlock held. The counterpart of
  * timer_delete(), for code such as "if (timer_delete(&object->timer)) put(object)".
  *
- * Neither ->cancelled nor ->release is called for a timeout that is given back. Never waits for a
- * callback. May spin while another CPU that schedules or cancels the timeout is between its change
- * of the state and its push. If the timeout is on a submission list, but not the newest entry, this
- * collects the list: the time grows with the number of timeouts that one CPU has scheduled or
- * cancelled since the engine last collected.
+ * Never waits for a callback. If the timeout is given back, neither its ->cancelled nor its
+ * ->release is called. May spin while another CPU that schedules or cancels the timeout has changed
+ * the state, and has yet to push the timeout. If the timeout is on a submission list, but is not
+ * the newest entry, this function collects the list. The time for this grows with the number of
+ * timeouts that one CPU has scheduled or cancelled since the engine last collected.
  *
- * On a BH wheel, a timeout may be pending while its callback is executing: one that is periodic, or
- * was scheduled again. Then true says nothing about that callback: if it uses the object by the
- * reference of the hold, use hwt_cancel_sync().
+ * On a BH wheel, a timeout that is periodic or was scheduled again may be pending while its
+ * callback is executing. In that case, this function returns true although the callback goes on. If
+ * the callback uses the object by the reference of the hold, use hwt_cancel_sync().
  *
- * Return: true if the timeout was pending: it is in no list any more, its hold is over, and the
- * memory and the reference of the hold are the caller's. False if nothing was given back: the
- * timeout was not pending, or its callback is executing on a wheel with a thread, and the hold ends
- * after it, as after hwt_cancel(). Then, too, the timeout is in no list, unless it was cancelled
+ * Return: true if the timeout was pending and is given back: it is in no list any more, its hold is
+ * over, and the memory and the reference of the hold are the caller's. False if the timeout is not
+ * given back: it was not pending, or its callback is executing on a thread wheel, and the hold ends
+ * after the callback. After false, the timeout is in no list, either, unless it was cancelled
  * before and its ->cancelled or ->release has yet to be called.
  */
 bool hwt_delete(struct hwt_timeout *timeout)
@@ -172,10 +173,11 @@ EXPORT_SYMBOL_GPL(hwt_delete);
  *
  * Contexts as for hwt_delete(). The counterpart of try_to_del_timer_sync(). Never waits for a
  * callback. After 1, the caller may free the timeout, if no other context schedules it. After 0,
- * too, unless its ->cancelled or ->release has yet to be called, or its ->release is executing.
+ * the caller may do so, too, unless the timeout has a ->cancelled or ->release that has yet to be
+ * called, or a ->release that is executing.
  *
- * Return: the result of hwt_delete(), and no callback is executing; or -EBUSY if one is: then the
- * timeout stays as it is.
+ * Return: 1 if the timeout was pending, and is given back; 0 if it was not pending; -EBUSY if its
+ * callback is executing, in which case nothing is changed.
  */
 int hwt_try_delete(struct hwt_timeout *timeout)
 {
@@ -183,7 +185,7 @@ int hwt_try_delete(struct hwt_timeout *timeout)
 
 	if (!hwt_debug_used(timeout) || !shard)
 		return 0;
-	/* Take the lock even if the timeout is idle: this orders the last callback before. */
+	/* Take the lock even if the timeout is idle, to see what the last callback has written. */
 	return hwt_delete_held(shard, timeout, true);
 }
 EXPORT_SYMBOL_GPL(hwt_try_delete);

@@ -50,7 +50,8 @@ void hwt_lock_break(struct hwt_shard *shard)
 }
 
 /*
- * Drop the lock for a moment. Clear the cached time, or a callback's time would include the break.
+ * Drop the lock for a moment. Clear runner->stamp, the cached time at which the next callback
+ * begins: the duration of the callback must not include the break.
  */
 void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 	__must_hold(&shard->lock)
@@ -60,9 +61,9 @@ void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 }
 
 /*
- * Return the time on the shard's clock, ns. On CLOCK_REALTIME, leave out changes of the clock since
- * the last hwt_engine_check_clock(). If the cursor followed a change that is undone before the next
- * check, that check would find no change, and would not set the cursor back.
+ * Return the time on the shard's clock, ns. On CLOCK_REALTIME, use the clock's offset as of the
+ * last hwt_engine_check_clock(). Otherwise, the cursor could follow a change of the clock that is
+ * undone before the next such call, which then would not set the cursor back.
  */
 static u64 hwt_engine_now(const struct hwt_shard *shard)
 {
@@ -74,8 +75,8 @@ static u64 hwt_engine_now(const struct hwt_shard *shard)
 /* -- Collecting ---------------------------------------------------------- */
 
 /*
- * Move a CPU's submissions to @fresh of its inbox, unless @fresh has entries already. Return true
- * if it may have entries now.
+ * Move the submissions of a CPU to inbox->fresh, unless inbox->fresh has entries already. Return
+ * true if inbox->fresh may have entries when this function returns.
  */
 static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	__must_hold(&shard->lock)
@@ -90,14 +91,15 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	WRITE_ONCE(shard->active[cpu], false);
 	/*
 	 * Barrier intake.mb, pairs with push.add in hwt_push(): if this CPU misses a new entry when
-	 * it takes the lists below, hwt_push() finds the byte in @active cleared, and sets it
-	 * again, so that the entry is taken later.
+	 * it takes the lists below, hwt_push() finds its byte in shard->active cleared. Then
+	 * hwt_push() sets the byte again, so that the entry is taken later.
 	 */
 	smp_mb();
 	/*
 	 * Barrier intake.take, pairs with push.add in hwt_push(): this CPU sees what was written to
-	 * an entry, and to the object that contains it, before the push. A relaxed exchange would
-	 * do: the dependency on the entry's address orders the reads of the entry after the push.
+	 * an entry, and to the object that contains it, before the push. A relaxed xchg() is
+	 * enough: the dependency on the entry's address orders the reads of the entry after the
+	 * push.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)
 		if (!llist_empty(&inbox->list[chain]))
@@ -107,7 +109,7 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	return true;
 }
 
-/* Return an inbox whose @fresh may have entries, or NULL if nothing is submitted. */
+/* Return an inbox whose member @fresh may have entries, or NULL if no timeout is submitted. */
 static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -116,7 +118,7 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 
 	while (list_empty(&shard->intake)) {
 		next = shard->intake_cpu + 1;
-		/* A byte set during the search may be missed, as if set after the search. */
+		/* If the search misses a byte that is set meanwhile, the next search finds it. */
 		found = data_race(memchr_inv(active + next, 0, nr_cpu_ids - next) ?:
 				  memchr_inv(active, 0, nr_cpu_ids));
 		if (!found)
@@ -128,8 +130,8 @@ static struct hwt_inbox *hwt_intake_next(struct hwt_shard *shard)
 }
 
 /*
- * Remove and return an entry of the lists in @fresh of an inbox, which take turns. If all of them
- * are empty, unlink the inbox from shard->intake, and return NULL.
+ * Remove an entry from the lists in inbox->fresh, and return it. Successive calls take the lists in
+ * turn. If all lists are empty, unlink the inbox from shard->intake, and return NULL.
  */
 static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_inbox *inbox)
 	__must_hold(&shard->lock)
@@ -152,9 +154,10 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_in
 }
 
 /*
- * The rest of hwt_link(): kick the engine if it sleeps beyond @tick. If the timeout was scheduled
- * after @tick had passed, set timeout->past: its lateness then counts from shard->past_since, the
- * time of linking, because hwt does not store when a timeout was scheduled.
+ * The part of hwt_link() that is not inlined. Kick the engine if it sleeps until a tick after
+ * @tick. If the timeout was scheduled after @tick had passed, set timeout->past. The lateness of
+ * the timeout then counts from the time of linking (shard->past_since), because hwt does not store
+ * the time at which a timeout was scheduled.
  */
 void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick)
 	__must_hold(&shard->lock)
@@ -165,8 +168,8 @@ void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tic
 	if (current != shard->engine.task && tick < (u64)atomic64_read(&shard->wake_tick)) {
 		hwt_engine_kick_locked(shard, tick);
 		/*
-		 * A timeout submitted in time would have woken the engine before @tick. So if @tick
-		 * has passed, this one was scheduled for the past.
+		 * If the timeout had been submitted before @tick, the submission would have woken
+		 * the engine. So if @tick has passed, the timeout was scheduled after that.
 		 */
 		past |= tick < hwt_engine_tick(shard);
 	}
@@ -183,7 +186,7 @@ void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	timeout->past = false;
 }
 
-/* Put a timeout on shard->owed, and wake a runner that ends its hold and calls its client. */
+/* Put a timeout on shard->owed, and wake a runner, which ends the hold and calls the client. */
 static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -193,7 +196,7 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 		hwt_worker_wake(shard);
 	else if (current != shard->engine.task || in_softirq())
 		hwt_engine_kick_locked(shard, 0);
-	/* Wake hwt_wait(): if the owed call is a ->release, hwt_wait() does not wait for it. */
+	/* Wake hwt_wait(): it does not wait for a ->release, and a cancel does not wake it. */
 	hwt_wake_timeout(shard, timeout);
 }
 
@@ -239,7 +242,7 @@ void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__hwt_collect_one(shard, timeout);
 }
 
-/* Collect up to @max entries of @fresh of an inbox. Return their number. */
+/* Collect up to @max entries of inbox->fresh. Return the number of entries collected. */
 static unsigned int hwt_collect_taken(struct hwt_shard *shard, struct hwt_inbox *inbox,
 				      unsigned int max)
 	__must_hold(&shard->lock)
@@ -288,9 +291,9 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 	for_each_possible_cpu(cpu) {
 		inbox = per_cpu_ptr(shard->inbox, cpu);
 		/*
-		 * Collect inbox->fresh, take the lists into it, and collect it again. Another
-		 * context may take the lists while the lock is dropped, but only once inbox->fresh
-		 * is empty: then inbox->taken changes, which ends the loop.
+		 * Collect inbox->fresh, move the submission lists to inbox->fresh, and collect
+		 * these entries. If another context moves the lists while the lock is dropped,
+		 * inbox->fresh was empty, and the change of inbox->taken ends the loop.
 		 */
 		end = inbox->taken + 1;
 		while (time_before(inbox->taken, end) &&
@@ -306,8 +309,8 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 }
 
 /*
- * Drop the lock for a moment, where interrupts may be off. @flags: those of its
- * spin_lock_irqsave().
+ * Drop the lock for a moment, in a context in which interrupts may be off. @flags: those that the
+ * caller's spin_lock_irqsave() has stored.
  */
 void hwt_lock_pause(struct hwt_shard *shard, unsigned long *flags)
 	__must_hold(&shard->lock)
@@ -318,8 +321,8 @@ void hwt_lock_pause(struct hwt_shard *shard, unsigned long *flags)
 }
 
 /*
- * Collect submissions of @cpu until @timeout is collected or not among them. Drops the lock between
- * steps. @flags: those of hwt_lock_pause(), or NULL in a task that may sleep.
+ * Collect submissions of @cpu until @timeout is collected, or is found not to be among them. Drops
+ * the lock between steps. @flags: as for hwt_lock_pause(), or NULL in a task that may sleep.
  */
 void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 		       const struct hwt_timeout *timeout,
@@ -330,8 +333,8 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	unsigned long end = inbox->taken + 1;
 
 	/*
-	 * If @cpu has pushed the timeout, it is in inbox->fresh now, or after the next take of the
-	 * lists. If it is in neither batch, the caller tries again.
+	 * If @cpu has pushed the timeout, it is in inbox->fresh now, or after the lists are taken
+	 * once more. If the timeout is in neither batch, the caller tries again.
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
 	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu)) {
@@ -345,11 +348,12 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 }
 
 /*
- * Unless a timeout was armed again, end its hold, and call its ->cancelled and ->release; it may
- * have been freed on return. The timeout is SUBMITTED and not RUNNING: it is on shard->owed, or the
- * caller has set SUBMITTED itself, under the shard's lock, and has not pushed the timeout. If a
- * mark (struct hwt_mark) on shard->owed is passed, only take it off the list. Drops the lock around
- * callbacks.
+ * End the hold of a timeout, and call its ->cancelled and ->release. If the timeout was armed
+ * again, only link it. On return, the timeout may have been freed.
+ *
+ * The timeout must be SUBMITTED and not RUNNING: it is on shard->owed, or the caller has set
+ * SUBMITTED under the shard's lock, and has not pushed the timeout. If @timeout is a mark (struct
+ * hwt_mark) on shard->owed, only take the mark off. Drops the lock around callbacks.
  */
 void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -367,8 +371,8 @@ void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	hwt_call_prepare(&release, timeout);
 	old = hwt_timeout_state(timeout);
 	/*
-	 * Barrier state.finish, pairs with state.arm in hwt_arm(): the caller that begins the next
-	 * hold sees everything that was done in this one.
+	 * Barrier state.finish, pairs with state.arm in hwt_arm(): the caller of hwt_arm() that
+	 * begins the timeout's next hold sees everything that was done in this hold.
 	 */
 	do {
 		change = hwt_state_end(old, timeout->ops);
@@ -402,7 +406,7 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 		atomic64_set(&periodic->run.next_ns,
 			     hwt_add_ns(hwt_clock_now(shard),
 					atomic64_read(&periodic->run.period_ns)));
-	/* If the clock is set back, an old touch must not push the next firing back. */
+	/* If the clock is set back, a touch to a later time must not delay the next firing. */
 	hwt_untouch(timeout, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 }
@@ -443,9 +447,9 @@ static struct hwt_change hwt_finish_change(struct hwt_shard *shard, struct hwt_t
 }
 
 /*
- * Clear RUNNING after a callback of @runner, and link the timeout again or end its hold: it may
- * have been freed on return. If @notify is true, first call a cancelled timeout's ->cancelled, if
- * it has one. Drops the lock around callbacks.
+ * Clear RUNNING after a callback, and link the timeout again or end its hold. On return, the
+ * timeout may have been freed. If @notify is true and the timeout was cancelled, first call its
+ * ->cancelled. Drops the lock around callbacks.
  */
 void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 		struct hwt_timeout *timeout, bool notify)
@@ -504,7 +508,7 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	} while (!hwt_state_change(timeout, &old, change.state));
 
 	if (change.action == HWT_LINK) {
-		/* If a touch was undone meanwhile, the state has an earlier tick by now. */
+		/* If a call has lowered timeout->touched meanwhile, lower the tick, too. */
 		if (change.state != old)
 			hwt_touch_again(shard, timeout, change.state);
 		hwt_link(shard, timeout, hwt_timeout_state(timeout));
@@ -530,7 +534,7 @@ static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
 
 	runner->call = ++shard->calls;
 	hwt_call_begin(shard, runner, timeout, expire, &call);
-	/* A cached call.began may be before the deadline: do not trace the timeout as early. */
+	/* call.began may be a cached time before the deadline: do not trace the call as early. */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(shard, timeout, expire, due->tick,
 				       max(hwt_call_began(shard, &call, offset),
@@ -572,7 +576,7 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 		return hwt_bh_fire(shard, max);
 	while (n < max && !list_empty(due) && !hwt_engine_halted(shard)) {
 		hwt_fire(shard, &shard->engine, hwt_due_pick(shard, n & 1));
-		/* hwt_fire() keeps the lock if the timeout was cancelled or pushed back. */
+		/* hwt_fire() keeps the lock if a timeout was cancelled, so drop the lock here. */
 		if (++n % HWT_STEP == 0)
 			hwt_runner_break(shard, &shard->engine);
 	}
@@ -582,9 +586,9 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 /* -- Passes -------------------------------------------------------------- */
 
 /*
- * Raise @intake_since (see struct hwt_shard) to the tick at which the engine was woken: a timeout
- * that was submitted in time for an earlier tick would have woken it earlier. So if a timeout with
- * an earlier tick is collected from now on, it was scheduled after its tick had passed.
+ * Raise shard->intake_since to the tick at which the engine was woken. If a timeout with an earlier
+ * tick had been submitted before its tick, the submission would have woken the engine earlier. So
+ * each timeout with an earlier tick that is collected from now on was scheduled after its tick.
  */
 static void hwt_engine_intake_since(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
@@ -593,27 +597,27 @@ static void hwt_engine_intake_since(struct hwt_shard *shard, u64 now)
 
 	if (shard->clock == HWT_CLOCK_REALTIME)
 		ns += shard->clock_offset;
-	/* On a BH shard, @woken_tick is exact: a kick lowers wake_tick to the tick of its pass. */
+	/* On a BH shard, @woken_tick is exact: it is wake_tick, as lowered by kicks. */
 	if (!hwt_is_bh(shard))
 		tick = min(tick, hwt_ns_to_tick(shard, ns));
 	shard->intake_since = max(shard->intake_since, tick);
 }
 
 /*
- * Move the cursor forward after a long sleep, so that timeouts to be collected go to lower levels.
- * Stop before @intake_since: timeouts that came due after the wake-up, before the thread ran, are
- * then linked into buckets, and fire in the order of ticks.
+ * After a long sleep, move the cursor forward before the engine collects, so that the collected
+ * timeouts go to lower levels. Stop the cursor before shard->intake_since: timeouts that came due
+ * between the wake-up and this pass are then linked into buckets, and fire in the order of ticks.
  */
 static void hwt_engine_catch_up(struct hwt_shard *shard, u64 now)
 {
-	/* If the wall clock was set back, @intake_since may be in the future. */
+	/* If the wall clock was set back, @intake_since may be after @now: do not go there. */
 	u64 tick = min(shard->intake_since, now);
 
 	if (tick)
 		hwt_buckets_skip(&shard->buckets, tick - 1);
 }
 
-/* If a cancel has set shard->reclaim, plan a pass in reclaim_ms that clears it and collects. */
+/* If a cancel has set shard->reclaim, plan a pass in reclaim_ms. In that pass, clear the flag. */
 static void hwt_engine_reclaim(struct hwt_shard *shard)
 {
 	u64 now;
@@ -671,7 +675,7 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 		if (now < shard->buckets.cursor)
 			hwt_buckets_rebase(&shard->buckets, now);
 	}
-	/* Wake hwt_wheel_flush() even if @jump is 0: the clock may have been set, and set back. */
+	/* Wake hwt_wheel_flush() even if @jump is 0: it may wait since a change that was undone. */
 	hwt_wake(shard, shard);
 	return jump;
 }
@@ -725,13 +729,13 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	bool done;
 
 	/*
-	 * The loop below advances only while no timeout is due. Timeouts that come due again and
-	 * again could prevent that, so advance here.
+	 * The loop below does not advance while a timeout is due. Timeouts that come due again and
+	 * again could keep the cursor where it is, so advance here.
 	 */
 	if (!list_empty(&buckets->due))
 		hwt_engine_advance(shard, now);
 	for (n = 0; n < HWT_ADVANCE_MAX / HWT_STEP && !hwt_engine_halted(shard); n++) {
-		/* A softirq that has spent its time on other work still fires one timeout. */
+		/* The first round fires a timeout even if the softirq has no time left. */
 		if (n && hwt_is_bh(shard) && hwt_bh_spent(shard))
 			break;
 		if (n % 2)
@@ -746,7 +750,7 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	return served;
 }
 
-/* Collect a step of submissions; return their number. If none is left, set intake_since to @now. */
+/* Collect a step of submissions, return their number. If that is all, set intake_since to @now. */
 static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
 {
@@ -758,9 +762,10 @@ static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
 }
 
 /*
- * Advance and fire. Then end the holds of the timeouts on shard->owed, and after each HWT_STEP of
- * them collect, advance and fire. Limit all this, since other contexts may add more work. Add the
- * number of timeouts collected to *@collected. Return the number taken off the due list.
+ * Advance and fire. Then end the holds of the timeouts on shard->owed; after each HWT_STEP holds,
+ * collect, advance and fire again. The numbers of holds and of timeouts are limited, because other
+ * contexts may add more work all the time. Add the number of timeouts collected to *@collected.
+ * Return the number taken off the due list.
  */
 static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned int *collected)
 	__must_hold(&shard->lock)
@@ -772,7 +777,7 @@ static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned i
 		hwt_runner_break(shard, &shard->engine);
 		if (served == HWT_FIRE_MAX)
 			continue;
-		/* Collect before the cursor moves: timeouts linked behind it fire out of order. */
+		/* Submitted timeouts that the cursor passes fire out of order: collect first. */
 		now = hwt_engine_tick(shard);
 		*collected += hwt_engine_collect(shard, now);
 		served += hwt_engine_serve(shard, now, HWT_FIRE_MAX - served);
@@ -795,9 +800,10 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	 * The engine is awake: no tick is before a wake_tick of 0, so no submission kicks it.
 	 *
 	 * Barrier pass.mb, pairs with kick.before in __hwt_engine_kick() and state.pull in
-	 * hwt_arm(): if a caller finds @kicked still set, and so does not kick, or if this pass has
-	 * cleared @kicked after the caller has set it, this pass finds the caller's submission or
-	 * new tick. On a BH shard, it finds that of each caller that has lowered wake_tick.
+	 * hwt_arm(): if a caller finds @kicked still set, and so does not kick, this pass finds the
+	 * caller's submission or new tick. This pass also finds the submission or new tick of a
+	 * caller that set @kicked before this pass cleared it and, on a BH shard, of each caller
+	 * that has lowered wake_tick.
 	 */
 	wake_tick = atomic64_xchg(&shard->wake_tick, 0);
 
@@ -832,7 +838,7 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	trace_hwt_pass(shard, cursor, collected, served);
 }
 
-/* Return the next tick with work, 0 for work now. Timeouts not yet collected are left out. */
+/* Return the next tick with work, or 0 if there is work now. Ignore timeouts not collected yet. */
 static u64 hwt_engine_target(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -845,7 +851,7 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	if (!list_empty(&shard->owed) || !list_empty(&shard->buckets.due)) {
 		if (!shard->nr_workers)
 			return 0;
-		/* A task that made a timeout due may have kicked only the engine: wake a worker. */
+		/* A task that links a due timeout may kick only the engine, so wake a worker. */
 		hwt_worker_wake(shard);
 	}
 	tick = hwt_buckets_next_tick(&shard->buckets);
@@ -876,8 +882,9 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 {
 	/*
 	 * Barrier wait.state, pairs with kick.after in __hwt_engine_kick() and kernel.wake in
-	 * hwt_thread_wake_frozen(): the engine sees the kick or the request to end; or the other
-	 * side sees this state, and that current_timeout was cleared before, and wakes the engine.
+	 * hwt_thread_wake_frozen(): the engine sees the kick or the request to end, and does not
+	 * sleep. Or the CPU that kicks or ends the engine sees the state that is set here and a
+	 * current_timeout of NULL, and wakes the engine.
 	 */
 	set_current_state(hwt_idle_state(shard));
 	if (!hwt_engine_wanted(shard)) {
@@ -891,12 +898,12 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 	__set_current_state(TASK_RUNNING);
 }
 
-/* Poll the clock until @expires, or without a limit for HWT_TICK_NEVER. A kick ends the wait. */
+/* Poll the clock until @expires or a kick. If @tick is HWT_TICK_NEVER, ignore @expires. */
 static void hwt_engine_spin_until(struct hwt_shard *shard, u64 tick, ktime_t expires)
 {
 	/*
-	 * While a thread of the shard has yet to be pinned, the loop below ends at once. Let other
-	 * tasks run here: CPU hotplug, for which the pinning waits, may need this CPU.
+	 * While CPU hotplug keeps a thread of the shard from being pinned, the loop below ends at
+	 * once. Let other tasks run here, because CPU hotplug may need this CPU.
 	 */
 	cond_resched_tasks_rcu_qs();
 	while (!hwt_engine_wanted(shard) && !hwt_frozen(shard) && !hwt_engine_off_affinity(shard) &&
@@ -914,7 +921,7 @@ static void hwt_engine_wait(struct hwt_shard *shard, u64 tick)
 	u64 reclaim_at = shard->reclaim_at;	/* written by this thread only */
 	bool kicked;
 
-	/* @tick has @reclaim_at rounded up to a tick, which may be long: use the exact time. */
+	/* Use the exact time of @reclaim_at: the next tick may be much later. */
 	if (reclaim_at)
 		expires = min(expires, ns_to_ktime(hwt_mono_to_clock(shard, reclaim_at)));
 	if (shard->wait == HWT_WAIT_BUSY)
@@ -938,9 +945,9 @@ static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 	atomic64_set(&shard->wake_tick, tick);
 	/*
 	 * Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
-	 * hwt_cancel_claim(). Caller A reads the new sleep_seq, and then sets SUBMITTED of a
-	 * timeout; caller B later moves or cancels it. B, too, then sees wake_tick, @kicked and
-	 * @reclaim as the engine has written them before sleep_seq.
+	 * hwt_cancel_claim(): if caller A reads the new sleep_seq and then sets SUBMITTED of a
+	 * timeout, and caller B then moves or cancels the timeout, caller B also sees wake_tick,
+	 * @kicked and @reclaim as the engine has written them before sleep_seq.
 	 */
 	smp_store_release(&shard->sleep_seq, shard->sleep_seq + 1);
 	/*
@@ -953,8 +960,8 @@ static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 }
 
 /*
- * Collect a last time before a sleep until @published, the present wake_tick. Return the tick until
- * which the engine may sleep. If it is earlier than @published, store it in wake_tick.
+ * Collect a last time before the engine sleeps. @published is the present wake_tick. Return the
+ * tick until which the engine may sleep. If it is earlier than @published, store it in wake_tick.
  */
 static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 {
@@ -964,7 +971,7 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 	shard->engine.stamp = 0;
 	spin_lock_irq(&shard->lock);
 	if (!shard->stopping) {
-		/* On a BH shard, a cancel during a pass could not kick: plan its collection. */
+		/* On a BH shard, a cancel's kick has no effect during a pass: plan a collection. */
 		if (hwt_is_bh(shard))
 			hwt_engine_reclaim(shard);
 		collected = hwt_collect(shard, HWT_COLLECT_STEP);
@@ -972,8 +979,8 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 	tick = collected < HWT_COLLECT_STEP ? hwt_engine_target(shard) : 0;
 	spin_unlock_irq(&shard->lock);
 	/*
-	 * hwt_bh_kick() may have lowered wake_tick further: keep the lower tick. No barrier: the
-	 * sleep, or the timer, that follows ends at the lowest tick that was stored.
+	 * If hwt_bh_kick() has stored an even lower tick in wake_tick meanwhile, keep that tick. No
+	 * barrier: the engine's sleep, or the timer of a BH shard, ends at the lowest tick stored.
 	 */
 	while (tick < published &&
 	       !atomic64_try_cmpxchg(&shard->wake_tick, (s64 *)&published, tick))
@@ -982,16 +989,16 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 }
 
 /*
- * Return true if the engine may sleep until *@tick, which is set.
+ * Set *@tick to the tick until which the engine may sleep. Return false if it is reached already.
  *
  * Submitters wake the engine for a tick before wake_tick. The engine publishes wake_tick,
- * increments sleep_seq, and only then collects a last time: it finds an entry, or the caller that
- * pushes the entry finds the published values. The engine must not sleep beyond the published
+ * increments sleep_seq, and then collects a last time: the engine finds an entry, or the caller
+ * that pushes it finds the published values. The engine must not sleep beyond the published
  * wake_tick, because a caller that has compared its tick with wake_tick does not look again.
  *
- * sleep_seq is for a timeout that one CPU has made SUBMITTED but not pushed yet, and that another
- * CPU moves to an earlier tick. The engine, woken by the other CPU, finds the timeout on no list,
- * and sleeps again. Then the push finds sleep_seq changed, and wakes the engine again.
+ * sleep_seq is for a timeout that CPU A has made SUBMITTED, but has not pushed yet. CPU B moves the
+ * timeout to an earlier tick, and wakes the engine, which finds it on no list, and sleeps again.
+ * When CPU A has pushed the timeout, CPU A finds sleep_seq changed, and wakes the engine again.
  */
 bool hwt_engine_idle(struct hwt_shard *shard, u64 *tick)
 {

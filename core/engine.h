@@ -13,7 +13,7 @@ void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tic
 
 /*
  * Insert a timeout into the buckets, under the shard's lock. Kick the engine even if the call that
- * scheduled the timeout has: the engine may have gone back to sleep before this call.
+ * scheduled the timeout has kicked it: the engine may have gone back to sleep since then.
  */
 static inline void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 state)
 {
@@ -55,7 +55,7 @@ void hwt_engine_sleep(struct hwt_shard *shard);
 
 /*
  * Return true if CLOCK_REALTIME was set since the last hwt_engine_check_clock(). Then no timeout
- * may fire before the next such call, because those on the due list may not be due any more.
+ * may fire before the next hwt_engine_check_clock(): those on the due list may be due no more.
  */
 static inline bool hwt_clock_moved(const struct hwt_shard *shard)
 	__must_hold(&shard->lock)

@@ -14,7 +14,7 @@ void hwt_period_read(const struct hwt_shard *shard, const struct hwt_timeout *ti
 
 	period->first = first;
 	if (first) {
-		/* A call that schedules may be changing @set: never divide by a period of 0. */
+		/* hwt_schedule_periodic_at() may be changing periodic->set: do not divide by 0. */
 		period->period_ns = max_t(u64, atomic64_read(&periodic->set.period_ns), 1);
 		next = atomic64_read(&periodic->set.first_ns);
 		period->mode = READ_ONCE(periodic->set.mode);
@@ -53,8 +53,8 @@ void hwt_period_store(struct hwt_shard *shard, struct hwt_timeout *timeout,
 
 /*
  * Return the lateness, ns, of a call that began two ticks or more after its timeout's tick, and
- * count it. Leave out time before the engine could serve the timeout: the timeout was scheduled
- * after its tick (@past), or the clock was set.
+ * count it. If the timeout was scheduled after its tick (@past), count only the time since it was
+ * linked. If the clock was set, count only the time since the engine found that.
  */
 u64 hwt_lateness_late(struct hwt_shard *shard, u64 began, u64 tick, bool past)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What it takes to fire a timeout, on the shard's threads or in a softirq */
+/* Helpers to fire a timeout, on the shard's threads or in a softirq */
 #ifndef _HWT_CORE_FIRE_H
 #define _HWT_CORE_FIRE_H
 
@@ -47,8 +47,8 @@ static inline bool hwt_due_take(struct hwt_shard *shard, struct hwt_timeout *tim
 
 /*
  * Return the timeout of the due list to fire next: the last one if @last is true and the order of
- * ticks allows it, else the first one. The caller takes them from both ends in turn: while the
- * callback of one executes, the next one, at the other end, is prefetched.
+ * ticks allows it, else the first one. The caller takes timeouts from both ends of the list in
+ * turn. While the callback of one timeout executes, a timeout near the other end is prefetched.
  */
 static inline struct hwt_timeout *hwt_due_pick(struct hwt_shard *shard, bool last)
 	__must_hold(&shard->lock)
@@ -59,12 +59,12 @@ static inline struct hwt_timeout *hwt_due_pick(struct hwt_shard *shard, bool las
 	u64 tick;
 
 	prefetchw(last ? due->next->next : due->prev->prev);
-	/* A mark tells a flush that all timeouts before it are taken: take no mark from the end. */
+	/* A flush waits for all timeouts before its mark, so do not take a mark from the end. */
 	if (!last || hwt_is_mark(last_due))
 		return first_due;
 	/*
-	 * Keep the order of ticks: the last one must have the tick of the first one, or must have
-	 * been pushed back beyond the cursor, so that it does not fire now.
+	 * Keep the order of ticks: take the last timeout only if it has the tick of the first one,
+	 * or if it was pushed back beyond the cursor, and so does not fire now.
 	 */
 	tick = hwt_state_tick(hwt_timeout_state(last_due));
 	if (tick <= shard->buckets.cursor &&
@@ -84,8 +84,9 @@ static inline void hwt_due_count(struct hwt_shard *shard, u64 old)
 }
 
 /*
- * Return the tick of the deadline that hwt_touch() has stored, if it is beyond the cursor, else 0.
- * The caller has read the timeout's state before, and changes it only if it is still the same.
+ * Return the tick of the deadline that hwt_touch() has stored, or 0 if the cursor has reached the
+ * deadline. The caller reads the timeout's state before this call. After this call, the caller
+ * changes the state only if no other CPU has changed it meanwhile.
  */
 static inline u64 hwt_touched_tick(const struct hwt_shard *shard, const struct hwt_timeout *timeout)
 {
@@ -93,30 +94,30 @@ static inline u64 hwt_touched_tick(const struct hwt_shard *shard, const struct h
 		   shard->buckets.cursor * shard->tick_ns))
 		return 0;
 	/*
-	 * Barrier fire.touched, pairs with state.arm in hwt_arm(), which lowers @touched before it
-	 * changes the state: if the caller has read the new state, the lowered value is read here.
+	 * Barrier fire.touched, pairs with state.arm in hwt_arm(): hwt_arm() lowers @touched before
+	 * it changes the state. If this CPU has read the new state, it reads the lowered @touched.
 	 */
 	smp_rmb();
 	return hwt_deadline_to_tick(shard, atomic64_read(&timeout->touched));
 }
 
 /*
- * The caller has set a touched timeout's tick to the touched tick, in @state. If a call has lowered
- * @touched meanwhile, lower the tick as well, but not below the cursor.
+ * The caller has moved a timeout to the tick to which it was touched; @state is the new state. If a
+ * call has lowered timeout->touched meanwhile, lower the tick, too, but not below the cursor.
  */
 static inline void hwt_touch_again(const struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 state)
 {
 	u64 tick = hwt_touched_tick(shard, timeout) ?: shard->buckets.cursor;
 
-	/* No barrier: the next change of the state, or the timeout's collection, has one. */
+	/* No barrier: the next change of the state, or the timeout's collection, is one. */
 	if (tick < hwt_state_tick(state))
 		hwt_state_change(timeout, &state, hwt_state_at(state, tick));
 }
 
 /*
- * Return the time at which a call began, ns on the shard's clock. @offset is clock_offset from
- * before the call, in case CLOCK_REALTIME was set during the call.
+ * Return the time at which a call began, ns on the shard's clock. @offset: the value that
+ * shard->clock_offset had before the call. CLOCK_REALTIME may have been set during the call.
  */
 static inline u64 hwt_call_began(const struct hwt_shard *shard, const struct hwt_call *call,
 				 s64 offset)

@@ -16,8 +16,8 @@ void hwt_engine_irq_work(struct irq_work *work)
 	struct hwt_shard *shard = container_of(work, struct hwt_shard, irq_work);
 
 	/*
-	 * A wake-up might end the sleep of a callback, so do not wake an engine in one. After it,
-	 * the engine reads @kicked, which was set before this read (kick.after).
+	 * If the engine is in a callback, do not wake it: a wake-up might end a sleep of the
+	 * callback. After the callback, the engine reads @kicked, which is set by now (kick.after).
 	 */
 	if (!READ_ONCE(shard->engine.current_timeout))
 		wake_up_process(shard->thread);
@@ -47,8 +47,8 @@ static void __hwt_engine_kick(struct hwt_shard *shard, bool direct)
 	if (!READ_ONCE(shard->engine.current_timeout)) {
 		/*
 		 * Barrier kick.irq, pairs with kernel.irq_work in irq_work_run(): if the work is
-		 * pending already, irq_work_queue() does nothing, but hwt_engine_irq_work() has yet
-		 * to look at the engine, after @kicked was set.
+		 * pending already, irq_work_queue() does nothing. Then hwt_engine_irq_work() has
+		 * yet to read current_timeout, and does so after @kicked was set.
 		 */
 		if (!direct)
 			irq_work_queue(&shard->irq_work);
@@ -59,16 +59,16 @@ static void __hwt_engine_kick(struct hwt_shard *shard, bool direct)
 }
 
 /*
- * Wake the engine, or keep it awake. Any context; the caller keeps the shard from being freed. In
- * NMI or with interrupts off, the caller may hold a lock of the scheduler, so an interrupt wakes
- * the engine.
+ * Wake the engine, or keep it from going to sleep. Any context. The caller keeps the shard from
+ * being freed. In NMI or with interrupts off, the caller may hold a lock of the scheduler, so this
+ * function lets an irq_work wake the engine.
  */
 void hwt_engine_kick(struct hwt_shard *shard)
 {
 	hwt_engine_kick_at(shard, 0);
 }
 
-/* The same for a timeout of a given tick: a BH shard runs a pass at that tick. */
+/* Kick the engine for a timeout of a given tick. A BH shard runs a pass at that tick. */
 void hwt_engine_kick_at(struct hwt_shard *shard, u64 tick)
 {
 	bool direct = !in_nmi() && !irqs_disabled();

@@ -9,10 +9,10 @@
 
 /*
  * Return true if the engine was kicked and needs no other kick. Return false while the irq_work of
- * a kick is pending, because its CPU may go offline without running it. (If an NMI queues the work
- * in the last moments of a CPU, the work stays pending until that CPU is online again. Until then,
- * a kick with interrupts off cannot queue it, and has no effect; any other kick wakes the engine
- * directly.)
+ * a kick is pending, because the CPU of the irq_work may go offline without running it. (If an NMI
+ * queues the irq_work in the last moments of a CPU, the irq_work stays pending until that CPU is
+ * online again. Until then, a kick with interrupts off cannot queue the irq_work, and has no
+ * effect. Any other kick wakes the engine directly.)
  */
 static inline bool hwt_engine_kicked(struct hwt_shard *shard)
 {

@@ -14,7 +14,7 @@
 
 unsigned int hwt_shards_default;
 
-/* Return true if a parameter is out of range. Rate-limit the log, which programs can cause. */
+/* Return true if a parameter is out of range. Rate-limit the log: programs can cause this error. */
 static bool hwt_param_outside(const struct hwt_wheel_params *params, const char *what, u64 value,
 			      u64 min, u64 max)
 {

@@ -39,7 +39,7 @@ static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
 				 struct module *owner)
 {
 	lockdep_assert_held(&hwt_wheels_lock);
-	/* Store the name, because the memory of a module's init function is freed later. */
+	/* Look up the name now: the creator may be an init function, which is freed after init. */
 	snprintf(wheel->creator, sizeof(wheel->creator), "%ps", creator);
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, module_name(owner), sizeof(wheel->owner_name));
@@ -65,7 +65,7 @@ void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct mod
 	mutex_unlock(&hwt_wheels_lock);
 }
 
-/* Remove a wheel, which is stopped: until then, the handlers of system events must find it. */
+/* Remove a stopped wheel. Until its stop, the handlers of system events must find the wheel. */
 void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
 	mutex_lock(&hwt_wheels_lock);
@@ -103,8 +103,8 @@ static struct hwt_share *hwt_share_find(struct hwt_wheel *wheel, const struct mo
 }
 
 /*
- * Count one more reference of a module to a wheel. The module's first reference takes the memory
- * *@new, and sets *@new to NULL. Return false if *@new is needed and is NULL.
+ * Count one more reference of a module to a wheel. A module's first reference needs memory: use
+ * *@new, and set *@new to NULL. If this memory is needed and *@new is NULL, return false.
  */
 static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
 			  struct hwt_share **new)
@@ -124,7 +124,7 @@ static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
 	return true;
 }
 
-/* Drop a module's reference to @wheel. Return false if it has none, or if @wheel was freed. */
+/* Drop a module's reference to @wheel. Return false if there is none, or if @wheel was freed. */
 static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 {
 	struct hwt_wheel *listed;
@@ -135,8 +135,8 @@ static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
 		if (listed == wheel)
 			share = hwt_share_find(wheel, module);
 	/*
-	 * Keep the last reference to a system wheel, which is hwt's own: if hwt is built in, other
-	 * built-in code has the same module, NULL.
+	 * The last reference to a system wheel is hwt's own. Keep it: if hwt is built in, other
+	 * built-in code might put it, because the module of all built-in code is NULL.
 	 */
 	if (!share || (wheel->users == 1 &&
 		       (wheel == hwt_system_wheel || wheel == hwt_system_bh_wheel)))
@@ -182,7 +182,7 @@ void hwt_share_free(struct hwt_share *share)
 	kfree(share);
 }
 
-/* Free each struct hwt_share of a wheel that is being freed: only system wheels have any then. */
+/* Free each struct hwt_share that a wheel has at its end. Only system wheels have any by then. */
 void hwt_shares_free(struct hwt_wheel *wheel)
 {
 	struct hwt_share *share, *next;
@@ -192,8 +192,8 @@ void hwt_shares_free(struct hwt_wheel *wheel)
 }
 
 /*
- * Get a reference for @owner to the shared wheel with these parameters. Return NULL if there is
- * none, or if hwt_share_get() needs memory and *@share is NULL.
+ * Get a reference for @owner to the shared wheel with these parameters. Return NULL if no such
+ * wheel exists, or if hwt_share_get() needs memory and *@share is NULL.
  */
 struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct module *owner,
 				 struct hwt_share **share)
@@ -230,13 +230,16 @@ struct hwt_wheel *hwt_shared_add(struct hwt_wheel *created, const struct hwt_whe
 	return wheel;
 }
 
-/* Put a reference of @owner. Return 1 if it was the wheel's last, -EINVAL if @owner has none. */
+/*
+ * Put a reference of @owner. Return 1 if this was the wheel's last reference, 0 if the wheel has
+ * other references, and -EINVAL if @owner has no reference.
+ */
 int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner)
 {
 	int ret = -EINVAL;
 
 	mutex_lock(&hwt_wheels_lock);
-	/* Leave a wheel without users in the list until its stop: hwt_shared_find() skips it. */
+	/* A wheel without users stays in the list until its stop: hwt_shared_find() skips it. */
 	if (hwt_share_put(wheel, owner))
 		ret = !wheel->users;
 	mutex_unlock(&hwt_wheels_lock);
@@ -261,7 +264,7 @@ static void hwt_share_left(struct hwt_wheel *wheel, struct module *module)
 		return;
 	pr_warn("module %s is unloaded and leaves %u references to the shared wheel %s\n",
 		module_name(module), share->refs, wheel->name);
-	/* Another module may be loaded at this address: it must not find these references. */
+	/* If another module is loaded at this address, it must not own these references. */
 	share->module = ERR_PTR(-ENOENT);
 }
 
@@ -293,15 +296,15 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 
 static struct notifier_block hwt_module_notifier = { .notifier_call = hwt_module_event };
 
-/* Return true if a shard is alive. Then it is not freed in the caller's RCU read-side section. */
+/* Return true if a shard exists. It is then not freed before the caller calls rcu_read_unlock(). */
 bool hwt_shard_exists(const struct hwt_shard *shard)
 {
 	const struct hwt_shard *one;
 	struct hwt_wheel *wheel;
 
 	/*
-	 * No barrier: the addresses compared are in @first_shard and @next, which were set before
-	 * the wheel was added to the list, and do not change.
+	 * No barrier: the loop compares the addresses in wheel->first_shard and one->next. They
+	 * were set before the wheel was added to the list, and do not change.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (one = wheel->first_shard; one; one = one->next)
@@ -311,8 +314,9 @@ bool hwt_shard_exists(const struct hwt_shard *shard)
 }
 
 /*
- * Kick the engines of all wheels on CLOCK_REALTIME, because this clock was set. An engine that
- * sleeps until a date would notice only at this date: too late if the clock was set back.
+ * Kick the engines of all wheels on CLOCK_REALTIME, because this clock was set. An engine sleeps
+ * until a date on this clock. If the clock is set back, the date comes later: without the kick, the
+ * engine would not notice the change until then.
  */
 static void hwt_clock_irq_work(struct irq_work *work)
 {
@@ -320,8 +324,8 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	struct hwt_shard *shard;
 
 	/*
-	 * Read the clock, to wait for the end of a change: an engine kicked earlier would read the
-	 * old time. Since Linux 7.2, hwt_clock_event() is called before the end of the change.
+	 * Wait for the end of the change: while a change is in progress, ktime_get_real_ns() does
+	 * not return. Since Linux 7.2, a kick before this end would let engines read the old time.
 	 */
 	ktime_get_real_ns();
 	/*
@@ -331,7 +335,8 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	rcu_read_lock();
 	/*
 	 * Barrier clock.list, pairs with clock.add in __hwt_wheel_register(): a wheel in the list
-	 * is fully initialised. READ_ONCE() would do: all reads here depend on its address.
+	 * is fully initialised. READ_ONCE() is sufficient, because the reads of the wheel depend on
+	 * the address that it returns.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (shard = wheel->first_shard; shard; shard = shard->next)
@@ -346,9 +351,10 @@ static struct irq_work hwt_clock_work = IRQ_WORK_INIT_HARD(hwt_clock_irq_work);
 static int hwt_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
 	/*
-	 * Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): if the work is pending
-	 * already, hwt_clock_irq_work() has yet to call ktime_get_real_ns(), which sees that this
-	 * change has begun (the timekeeper's sequence count is odd), and waits for its end.
+	 * Barrier clock.irq, pairs with kernel.irq_work in irq_work_run(): if irq_work_queue()
+	 * finds the work pending, hwt_clock_irq_work() calls ktime_get_real_ns() after this. That
+	 * call sees that the present change of the clock has begun (the timekeeper's sequence count
+	 * is odd), and waits for the end of the change.
 	 */
 	if (was_set)
 		irq_work_queue(&hwt_clock_work);
@@ -402,7 +408,7 @@ err_notifier:
 	return ret;
 }
 
-/* No wheel is left: the system wheels were destroyed, and any other would keep hwt loaded. */
+/* No wheel exists: the system wheels were destroyed, and any other wheel keeps hwt loaded. */
 void hwt_registry_exit(void)
 {
 	pvclock_gtod_unregister_notifier(&hwt_clock_notifier);

@@ -64,8 +64,9 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 }
 
 /*
- * Create the buckets. For large memory, kvmalloc_node() would try hard to get contiguous pages if
- * @gfp has __GFP_RETRY_MAYFAIL. So if no @node is given, use __vmalloc(), which takes none.
+ * Create the buckets. Large memory need not be contiguous, but kvmalloc_node() would try hard to
+ * get contiguous pages if @gfp has __GFP_RETRY_MAYFAIL. So if no @node is given, call __vmalloc(),
+ * which has no parameter for a node.
  */
 static int hwt_shard_alloc_buckets(struct hwt_shard *shard, const struct hwt_wheel_params *params,
 				   gfp_t gfp, int node)

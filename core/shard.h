@@ -36,14 +36,14 @@
 #define HWT_ADVANCE_MAX		100000
 /* Maximum number of due timeouts that fire, and of holds that end, before a pass collects again. */
 #define HWT_FIRE_MAX		HWT_COLLECT_STEP
-/* A CPU kicks the engine after this many schedules of timeouts not pending. A power of two. */
+/* A CPU kicks the engine once per this many schedules of non-pending timeouts. A power of two. */
 #define HWT_BACKLOG		2048
 /*
  * A callback is "behind" if it is late by more than this many ticks, or by more than a revolution
  * of level 0, whichever is less.
  */
 #define HWT_BEHIND_TICKS	512
-/* Number of submission lists of a CPU. They are collected in turn, to prefetch from the others. */
+/* Number of submission lists of a CPU. While one is collected, entries of others are prefetched. */
 #define HWT_CHAINS		4
 /* Number of lateness counters. The index is fls64(ns), at most 63 for a lateness below 2^63 ns. */
 #define HWT_LATENESS_MAX	64
@@ -79,8 +79,8 @@ struct hwt_runner {
 	struct list_head	entry;		/* in shard->runners */
 	struct task_struct	*task;		/* on a BH shard, that of the pass or NULL */
 	/*
-	 * The timeout for which the runner is executing a callback or ->release, or NULL. That of
-	 * the engine is also read without the lock, for example by hwt_engine_kick().
+	 * The timeout for which the runner is executing a callback or ->release, or NULL. The
+	 * engine's member is also read without the lock, for example by hwt_engine_kick().
 	 */
 	struct hwt_timeout	*current_timeout;
 	u64			stamp;		/* cached begin of next call, ns; 0: not known */
@@ -125,8 +125,8 @@ struct hwt_shard {
 	/* True once calls that schedule fail. Set by a stop, read under RCU. */
 	bool			closed;
 	/*
-	 * A reference to the engine's task: a kick may wake the task after its end. NULL on BH
-	 * shards.
+	 * A reference to the engine's task, because a kick may wake the task after it has ended.
+	 * NULL on BH shards.
 	 */
 	struct task_struct	*thread;
 	/* Constant once the shard is created. */
@@ -142,23 +142,30 @@ struct hwt_shard {
 
 	/*
 	 * The tick until which the engine sleeps; 0 while it is awake. A schedule for an earlier
-	 * tick wakes the engine. Only the engine writes this, and on a BH shard, a kick lowers it.
+	 * tick wakes the engine. Written by the engine and, on a BH shard, lowered by kicks.
 	 */
 	atomic64_t		wake_tick ____cacheline_aligned_in_smp;
 	/*
-	 * Number of times that the engine has set @wake_tick to go to sleep. Only it writes this.
+	 * Number of times that the engine has set @wake_tick to sleep. Only the engine writes this.
 	 */
 	unsigned int		sleep_seq;
 	/* True if the engine was kicked after its last pass began. Cleared by the engine. */
 	bool			kicked;
 	/*
-	 * When @kicked was set, ns (see @woken_ns). Written before @kicked, without a barrier: if
-	 * the engine reads an older time, it takes submissions for older than they are.
+	 * The time at which @kicked was set, ns on the clock of @woken_ns. Written before @kicked,
+	 * without a barrier. If the engine reads an older time, @intake_since is too low, and some
+	 * timeouts that were scheduled after their tick count as late.
 	 */
 	atomic64_t		kicked_ns;
 	/* True if cancelled timeouts are to be collected. Set by cancels, cleared by the engine. */
 	bool			reclaim;
-	/* Wakes the engine for a kick in a context that must not call the scheduler. */
+	/*
+	 * Protects the members from here to the counters, @link of all timeouts of this shard, and
+	 * entries taken off a submission list. Never held during a callback. Held for bounded
+	 * steps, except that with the parameter "debug", the unloading of a module walks all
+	 * timeouts. Interrupts are off while a CPU holds it, because the caller of hwt_delete() may
+	 * hold a lock that an interrupt handler takes, too.
+	 */
 	struct irq_work		irq_work;
 
 	/*
@@ -178,9 +185,9 @@ struct hwt_shard {
 	struct list_head	idle;		/* idle workers */
 	u64			calls;		/* number of the last call, see struct hwt_runner */
 	/*
-	 * All timeouts with an earlier tick that were submitted before their tick have been
-	 * collected. So if a timeout with an earlier tick is linked now, its tick had passed when
-	 * it was scheduled, and its lateness counts from @past_since.
+	 * If a timeout has an earlier tick than this, and was submitted before its tick, it has
+	 * been collected. So a timeout with an earlier tick that is linked from now on was
+	 * scheduled after its tick, and its lateness counts from @past_since.
 	 */
 	u64			intake_since;
 	/*
@@ -196,7 +203,7 @@ struct hwt_shard {
 	bool			stopping;	/* a stop has begun: the threads serve no timeout */
 	/*
 	 * When the engine is to collect cancelled timeouts, ns on CLOCK_MONOTONIC; 0: not planned.
-	 * Only the engine writes this, so it may read it without the lock.
+	 * Written by the engine only, so the engine may read it without the lock.
 	 */
 	u64			reclaim_at;
 	/*
@@ -205,10 +212,10 @@ struct hwt_shard {
 	 */
 	s64			clock_offset;
 	/*
-	 * The last wait of the engine, used by the engine only. @woken_ns: when a kick ended it,
-	 * even if the thread ran much later, else the time of its end; at first, when the shard was
-	 * created. On CLOCK_MONOTONIC, or CLOCK_BOOTTIME on wheels of that clock. @woken_tick: the
-	 * tick that it waited for.
+	 * The end of the engine's last wait; used by the engine only. @woken_ns: the time of the
+	 * kick that ended the wait, or the time of its end if there was no kick; before the first
+	 * wait, the time at which the shard was created. On CLOCK_BOOTTIME on wheels of that clock,
+	 * else on CLOCK_MONOTONIC. @woken_tick: the tick until which the engine waited.
 	 */
 	u64			woken_ns;
 	u64			woken_tick;
@@ -230,13 +237,13 @@ struct hwt_shard {
 
 	struct ratelimit_state	slow_limit;	/* used by hwt_slow_report(); has its own lock */
 
-	/* The list @runners has the engine as long as the shard exists, a worker until it ends. */
+	/* @runners contains the engine as long as the shard exists, and a worker until it ends. */
 	struct hwt_runner	engine;
 	struct hwt_worker	*worker;
-	/* The engine's @current_timeout while it calls @clock_set. Never armed. */
+	/* The engine sets @current_timeout to this while it calls @clock_set. Never armed. */
 	struct hwt_timeout	clock_timeout;
 
-	/* The timers of a BH shard, which has no thread; see core/bh.c. */
+	/* Serializes the starts of the timers. hwt's innermost lock; not taken in NMI. */
 	struct {
 		/* Serializes the starts of the timers. Taken in any context but NMI, last. */
 		raw_spinlock_t		lock;
@@ -274,8 +281,8 @@ struct hwt_shard {
 	/* Completed by each thread at its end. */
 	struct completion	exited;
 	/*
-	 * Of the client; only in the first shard of a complete wheel. Stored once, under the lock,
-	 * by hwt_wheel_create().
+	 * A function of the client, and its argument. Only in the first shard of a wheel, where
+	 * hwt_wheel_create() stores them once, under the lock, when the wheel is complete.
 	 */
 	hwt_clock_set_fn	clock_set;
 	void			*clock_set_arg;

@@ -124,8 +124,9 @@ static void hwt_stop_begin(struct hwt_wheel *wheel)
 	}
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		/*
-		 * Once a schedule fails because of @closed, no ->expire may begin. The lock orders
-		 * this store after those to @stopping, which keep all shards from firing.
+		 * Once a schedule fails because of shard->closed, no ->expire may begin. So stop
+		 * all shards from firing first: the lock orders the stores of the first loop before
+		 * this store.
 		 */
 		spin_lock_irq(&shard->lock);
 		WRITE_ONCE(shard->closed, true);
@@ -156,7 +157,7 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		spin_lock_irq(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX);
-		/* Only marks can be on shard->owed: wake the tasks that wait for them. */
+		/* Only marks of flushes and barriers can be on shard->owed: wake their tasks. */
 		while (!list_empty(&shard->owed))
 			hwt_end_hold(shard, &runner, list_first_entry(&shard->owed,
 								      struct hwt_timeout, link));
@@ -167,15 +168,16 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 
 /*
  * Stop a wheel, even if it is shared. Return the number of timeouts handed back, or -EDEADLK in a
- * callback of the wheel. A callback of one shard may schedule a timeout of another, so each step is
- * taken on all shards before the next one:
+ * callback of the wheel. A callback of one shard may schedule a timeout of another shard. So each
+ * step ends on all shards before the next step begins:
  *
- *   1. Make the threads serve no timeouts, then make calls that schedule fail. After a grace
- *      period, only the return of a periodic timeout's callback arms a timeout.
- *   2. Hand back all armed timeouts. Cancelled timeouts yet to be pushed are left to step 4.
+ *   1. Keep the threads from firing, then make calls that schedule fail. After a grace period, a
+ *      timeout is armed only when a callback of a periodic timeout returns.
+ *   2. Hand back all armed timeouts. If a cancel has yet to push its timeout on a submission list,
+ *      step 4 collects this timeout.
  *   3. Wait for callbacks, end the threads, and hand back the timeouts armed since step 2. Now no
- *      timeout is armed, so no cancel sets SUBMITTED any more.
- *   4. After a second grace period, all timeouts with SUBMITTED have been pushed: collect them.
+ *      timeout is armed, so no cancel sets the bit SUBMITTED of a timeout any more.
+ *   4. After a second grace period, all cancels have pushed their timeouts: collect the timeouts.
  *   5. Wait for callbacks again: a concurrent _sync call may be executing ->cancelled or ->release.
  */
 long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
@@ -190,7 +192,7 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	for (shard = wheel->first_shard; shard; shard = shard->next)
 		hwt_lockdep_shard(shard);
 	mutex_lock(&wheel->stop_lock);
-	/* An earlier stop, which held this mutex, has left nothing to do. */
+	/* An earlier stop has ended, so there is nothing to do. */
 	if (READ_ONCE(wheel->first_shard->stopped))
 		goto out;
 

@@ -2,9 +2,10 @@
 /*
  * Waiting for timeouts and their callbacks
  *
- * hwt_cancel_sync() and hwt_shutdown_sync() do not need the engine. They end the timeout's hold
- * themselves, and wait only while a callback or ->release of it is executing. The other functions
- * also wait for callbacks that the engine or a worker has yet to begin.
+ * hwt_cancel_sync() and hwt_shutdown_sync() end the timeout's hold themselves, so they do not need
+ * the engine. They wait only while a callback or the ->release of the timeout is executing.
+ * hwt_wait() and hwt_shard_flush() also wait for callbacks that the engine or a worker has yet to
+ * begin.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -32,9 +33,10 @@
 /* -- Runners ------------------------------------------------------------- */
 
 /*
- * Return true if a runner executes a function of @timeout. A ->release may have freed its timeout,
- * and @timeout may be a new one at that address: compare the functions, too. If the new one has the
- * same ->release, this returns true in vain until that call has returned.
+ * Return true if a runner is executing a function of @timeout. A ->release may have freed its
+ * timeout already, and @timeout may be a new one at the same address. So also compare the ->release
+ * that is executing with that of @timeout. If both timeouts have the same ->release, the result is
+ * true until the old timeout's ->release has returned.
  */
 static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
 {
@@ -47,7 +49,7 @@ static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_tim
 {
 	struct hwt_runner *runner;
 
-	/* Without a ->release, RUNNING tells: only a ->release executes while RUNNING is clear. */
+	/* If there is no ->release, RUNNING suffices: it is set during every other callback. */
 	if (!timeout->ops->release)
 		return hwt_timeout_state(timeout) & HWT_F_RUNNING;
 	list_for_each_entry(runner, &shard->runners, entry)
@@ -91,7 +93,7 @@ void hwt_runner_enter(struct hwt_shard *shard, struct hwt_runner *runner)
 	list_add_tail(&runner->entry, &shard->runners);
 }
 
-/* Wake hwt_wait_unused(), and release the lock. After that, the shard may be freed. */
+/* Wake hwt_wait_unused(), and release the lock. Then hwt_wheel_dispose() may free the shard. */
 static void hwt_unlock_last(struct hwt_shard *shard)
 	__releases(&shard->lock)
 {
@@ -112,7 +114,7 @@ void hwt_runner_leave(struct hwt_shard *shard, struct hwt_runner *runner)
 	hwt_unlock_last(shard);
 }
 
-/* Take the lock, and keep the shard from being freed. For a call that runs no callbacks. */
+/* Take the lock, and keep the shard from being freed until hwt_shard_leave(). */
 static void hwt_shard_enter(struct hwt_shard *shard)
 	__acquires(&shard->lock)
 {
@@ -157,7 +159,7 @@ again:
 	}
 }
 
-/* Wait until all tasks have left a stopped shard, which no further task enters. */
+/* Wait until no task uses a stopped shard. The caller makes sure that no further task uses it. */
 void hwt_wait_unused(struct hwt_shard *shard)
 {
 	spin_lock_irq(&shard->lock);
@@ -169,7 +171,7 @@ void hwt_wait_unused(struct hwt_shard *shard)
 
 /* -- One timeout --------------------------------------------------------- */
 
-/* Cancel a timeout, and end its hold if possible. Return true if the timeout was pending. */
+/* Cancel a timeout; end its hold unless that needs a wait. Return true if it was pending. */
 static bool hwt_sync_try(struct hwt_shard *shard, struct hwt_runner *runner,
 			 struct hwt_timeout *timeout, u64 set)
 	__must_hold(&shard->lock)
@@ -199,7 +201,7 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	}
 	if (!(state & HWT_F_HELD))
 		return true;
-	/* Another CPU has yet to push the timeout or, if ARMED is set, has scheduled it again. */
+	/* Wait until another CPU has pushed the timeout or, if ARMED is set, cancel it again. */
 	spin_unlock_irq(&shard->lock);
 	if ((state & HWT_F_HELD) == HWT_F_SUBMITTED)
 		usleep_range(10, 50);
@@ -293,21 +295,25 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
  * @timeout: the timeout; its memory must remain valid until this returns, so a caller that uses
  *           reference counts must have a reference of its own
  *
- * Process context, may sleep. For a timeout on a BH wheel: process context or softirq, interrupts
- * on or off, does not sleep; the callback must take no lock that the caller holds.
+ * For a timeout on a thread wheel: process context, may sleep. For a timeout on a BH wheel: process
+ * context or softirq, interrupts on or off, never sleeps. The caller must hold no lock that the
+ * callback takes.
+ *
  * Does not wait for callbacks of other timeouts. The timeout's ->cancelled and ->release may run in
  * the caller's context. On return, no callback or ->release of the timeout is executing. If other
- * contexts schedule the timeout again and again, this may not return; hwt_shutdown_sync() does.
+ * contexts schedule the timeout again and again, this function may never return. In that case, use
+ * hwt_shutdown_sync().
  *
  * Works on a stopped wheel, and in a callback of another timeout of the wheel. Two callbacks must
- * not wait for each other, even on a wheel without workers: this function, or a stop, may run one
- * of them in its caller's context while the engine runs the other.
+ * not wait for each other, even on a wheel without workers: while the engine runs one of them, a
+ * caller of this function or of a stop may run the other.
  *
- * If a ->release has freed its timeout and is still executing, and another timeout at the same
- * address is passed to this function, the ->release is waited for only if both timeouts have it.
+ * A ->release may have freed its timeout and be executing still, while this function is called for
+ * a new timeout at the same address. This function waits for that ->release only if the new timeout
+ * has the same ->release.
  *
  * Return: 1 if the timeout was pending, 0 if not; -EDEADLK if the caller is in one of the timeout's
- * own callbacks. In that case, the timeout is cancelled, but on a thread wheel it may stay held
+ * own callbacks. After -EDEADLK, the timeout is cancelled, but on a thread wheel it may stay held
  * until the callback has returned. hwt logs a warning, once.
  */
 int hwt_cancel_sync(struct hwt_timeout *timeout)
@@ -355,18 +361,19 @@ static bool hwt_wait_deadlocks(const struct hwt_shard *shard)
  * @max_ns:  maximum time to wait, ns; U64_MAX: no limit
  *
  * Process context, sleeps. Waits until the timeout is not pending, and its ->expire or ->cancelled
- * has returned. If the timeout is scheduled again meanwhile, the wait goes on; the wait for a
+ * has returned. If the timeout is scheduled again meanwhile, the wait goes on. The wait for a
  * periodic timeout lasts until the timeout is cancelled. After hwt_cancel(), the wait ends only
- * when the engine has collected the timeout. This takes up to reclaim_ms (a module parameter), or
- * longer if the engine is in a long callback, or is frozen.
+ * when the engine has collected the timeout. The collection takes up to reclaim_ms (a module
+ * parameter), or longer if the engine is in a long callback, or is frozen.
  *
- * Other callbacks of the shard may delay that of this timeout, so the caller must not hold a lock
- * that any of them takes. On a wheel with at most one worker, lockdep reports such a lock.
+ * The timeout's callback may have to wait for other callbacks of the shard. So the caller must not
+ * hold a lock that any callback of the shard takes. On a wheel with at most one worker, lockdep
+ * reports such a lock.
  *
  * Return: 1 if the timeout last fired; 0 if it was last cancelled or handed back, or was never
  * scheduled; -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came or, for a caller in a
  * callback of the wheel, if a stop of the wheel has begun; -EDEADLK if the caller is in one of the
- * timeout's own callbacks, or in any callback on the only thread that could run the timeout.
+ * timeout's own callbacks, or is in any callback on a thread without which no timeout can fire.
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
@@ -393,12 +400,13 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 			break;
 		now = ktime_get_ns();
 		/*
-		 * If this task is in a callback, the engine may wait in one, too. Then, or once the
-		 * timeout is collected, no collection wakes this task: look every reclaim_ms.
+		 * The collection of the timeout wakes this task. If the timeout was collected
+		 * already, or if this task and the engine may both be waiting in callbacks, look
+		 * every reclaim_ms.
 		 */
 		look_ns = inside || timeout->owed ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
-		/* Once a stop begins, only it serves timeouts, but it waits for this callback. */
+		/* Only the stop serves timeouts now, and it may wait for this callback: give up. */
 		stopping = inside && shard->stopping;
 		if (hwt_wait_deadlocks(shard))
 			ret = -EDEADLK;
@@ -417,7 +425,7 @@ EXPORT_SYMBOL_GPL(hwt_wait);
 
 /* -- Flush and barrier ----------------------------------------------------- */
 
-/* Wait until a runner has removed the mark, and all callbacks begun by then have returned. */
+/* Wait until a runner has removed the mark and all callbacks begun before that have returned. */
 static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	__must_hold(&shard->lock)
 {
@@ -430,14 +438,14 @@ static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	hwt_wait_callbacks(shard, mark->call);
 }
 
-/* Collect. Wait until ->cancelled and ->release of all timeouts on shard->owed have returned. */
+/* Collect submissions. Wait for ->cancelled and ->release of all timeouts on shard->owed. */
 static void hwt_owed_wait(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
 	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.shard = shard };
 
 	hwt_collect_submitted(shard);
-	/* After a stop, no runner reaches a mark. During a stop, the stop itself reaches it. */
+	/* During a stop, the stop removes the mark. After a stop, no runner would remove it. */
 	if (shard->stopped)
 		return;
 	list_add_tail(&mark.timeout.link, &shard->owed);
@@ -458,9 +466,10 @@ static void hwt_mark_owe(struct hwt_shard *shard, struct hwt_mark *mark, bool fi
 }
 
 /*
- * End the holds of the owner's timeouts that are on shard->owed, in this context. The mark @at
- * keeps the position while the lock is dropped: timeouts before it are of other owners. If a runner
- * has taken @at off, it has taken all before it, so begin anew.
+ * End the holds of the owner's timeouts on shard->owed, in this context. The lock is dropped for
+ * the calls, so the mark "at" keeps the position in the list: all timeouts before "at" are of other
+ * owners. A runner that has removed "at" has removed all entries before it, too. In that case,
+ * begin anew at the first entry.
  */
 static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runner,
 				const struct module *owner)
@@ -493,8 +502,8 @@ static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runn
 
 /*
  * Return true if a runner is executing a function of the module @owner, or will call one for the
- * same timeout after the present function. The timeout may be freed during its ->release and, on a
- * BH wheel, during its callback: do not read it then.
+ * same timeout after the present function. A ->release or, on a BH wheel, a callback may free its
+ * timeout, so do not read the timeout while such a function is executing.
  */
 static bool hwt_owner_executes(const struct hwt_shard *shard, const struct hwt_runner *runner,
 			       const struct module *owner)
@@ -507,7 +516,7 @@ static bool hwt_owner_executes(const struct hwt_shard *shard, const struct hwt_r
 	       hwt_module_needs(timeout, owner);
 }
 
-/* Wait for the calls begun so far to which hwt_owner_executes() applies. */
+/* Wait for those of the calls begun so far for which hwt_owner_executes() returns true. */
 static void hwt_owner_wait(struct hwt_shard *shard, const struct module *owner)
 	__must_hold(&shard->lock)
 {
@@ -550,12 +559,12 @@ int hwt_shard_flush(struct hwt_shard *shard)
 
 	hwt_lockdep_shard(shard);
 	spin_lock_irq(&shard->lock);
-	/* Timeouts that were armed while RUNNING, or on shard->owed, are linked by runners. */
+	/* Wait until runners have linked the timeouts armed while RUNNING or on shard->owed. */
 	if (!shard->stopping)
 		hwt_owed_wait(shard);
 	while (!shard->stopping) {
 		if (hwt_clock_moved(shard)) {
-			/* The clock was set: the engine must first sort the timeouts anew. */
+			/* The clock was set: wait until the engine has sorted the timeouts anew. */
 			hwt_engine_kick_locked(shard, 0);
 			hwt_wait_for(shard, shard);
 		} else if (hwt_engine_advance(shard, hwt_engine_tick(shard))) {
@@ -567,7 +576,7 @@ int hwt_shard_flush(struct hwt_shard *shard)
 		hwt_buckets_insert(&shard->buckets, &mark.timeout);
 		hwt_mark_wait(shard, &mark);
 	}
-	/* If a stop has begun, it may have handed back due timeouts, which then have not fired. */
+	/* A stop that has begun may have handed back due timeouts, instead of firing them. */
 	if (shard->stopping)
 		ret = -ESHUTDOWN;
 	spin_unlock_irq(&shard->lock);

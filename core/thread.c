@@ -2,9 +2,9 @@
 /*
  * The threads of a shard: the engine, and its workers, if it has any
  *
- * Workers take timeouts from the due list and from shard->owed, one by one under the shard's lock,
- * and until then a timeout can be cancelled and moved. A context that adds work wakes an idle
- * worker, and so does a worker that takes a timeout and leaves more work behind.
+ * Workers take timeouts off the due list and shard->owed, one by one under the shard's lock. Until
+ * a worker takes a timeout, the timeout can be cancelled and moved. A context that adds work wakes
+ * an idle worker. A worker that takes a timeout wakes an idle worker if more work remains.
  */
 #include <linux/cpu.h>
 #include <linux/delay.h>
@@ -24,16 +24,16 @@
 /* -- Common to all threads ------------------------------------------------- */
 
 /*
- * Pin the calling thread to the shard's CPUs. During CPU hotplug, leave that to hwt_engine_pin():
- * the scheduler might choose a CPU that is going offline, and PREEMPT_RT would warn. Do not wait
- * for the lock of CPU hotplug, because its holder may wait for a callback that this thread has to
- * run.
+ * Pin the calling thread to the shard's CPUs. During CPU hotplug, hwt_engine_pin() pins the thread
+ * later: now, the scheduler might choose a CPU that is going offline, and PREEMPT_RT would warn. Do
+ * not wait for the lock of CPU hotplug, because its holder may wait for a callback that this thread
+ * has to run.
  */
 static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
 	int ret = -EBUSY;
 
-	/* Do not undo the move by a stop. A stop that begins after this check repeats its move. */
+	/* If a stop has moved the thread, keep it there. A later stop moves it again. */
 	if (hwt_thread_ends(shard))
 		return;
 	if (cpus_read_trylock()) {
@@ -104,7 +104,7 @@ static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 	/* set_freezable() would return only after the thaw: a stop could not end the thread. */
 	if (shard->flags & HWT_FREEZABLE)
 		current->flags &= ~PF_NOFREEZE;
-	/* Pin last: a real-time task that never sleeps may keep the thread from running there. */
+	/* Pin last: a real-time task may keep the thread off the shard's CPUs. */
 	if (shard->pinned)
 		hwt_thread_pin(shard, runner);
 }
@@ -170,7 +170,7 @@ static bool hwt_worker_serve(struct hwt_shard *shard, struct hwt_worker *worker)
 	if (list_empty(due)) {
 		due = NULL;
 	} else if (hwt_clock_moved(shard)) {
-		/* The clock was set, so they may not be due any more: leave them to the engine. */
+		/* The clock was set: the engine must first check which timeouts are still due. */
 		hwt_engine_kick_locked(shard, 0);
 		due = NULL;
 	}
@@ -222,7 +222,7 @@ static int hwt_worker_thread(void *arg)
 	spin_lock_irq(&shard->lock);
 	while (!hwt_thread_ends(shard)) {
 		if (unlikely(hwt_frozen(shard))) {
-			/* Freeze outside of the idle list, to look for work after the thaw. */
+			/* A frozen worker is not in the idle list: it would waste a wake-up. */
 			spin_unlock_irq(&shard->lock);
 			hwt_thread_freeze(shard);
 			worker->runner.stamp = 0;
@@ -230,7 +230,7 @@ static int hwt_worker_thread(void *arg)
 		} else if (!hwt_worker_serve(shard, worker)) {
 			hwt_worker_wait(shard, worker);
 		} else if (++n % HWT_STEP == 0) {
-			/* Drop the lock: hwt_worker_serve() does so only to call a client. */
+			/* Drop the lock: hwt_worker_serve() drops it only to call a client. */
 			hwt_runner_break(shard, &worker->runner);
 		}
 	}
@@ -344,7 +344,7 @@ static void hwt_threads_move_here(struct hwt_shard *shard)
 /*
  * End the loops of a stopping shard's threads, and wait for all threads. Move pinned threads to
  * this CPU: a real-time task that never sleeps may occupy the shard's CPUs. Repeat the move during
- * the wait, because a thread may have been pinning itself meanwhile.
+ * the wait, because a thread may pin itself to the shard's CPUs after the first move.
  */
 static void hwt_threads_end(struct hwt_shard *shard)
 {

@@ -6,7 +6,7 @@
  * may have the same name, and once a timeout was freed, another one may be at its address.
  *
  * Events are recorded in any context, NMI included. A schedule or a cancel is reported after it has
- * taken effect, so another CPU may report earlier that the timeout fires.
+ * taken effect. So if the timeout fires at once on another CPU, that event may come first.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM hwt
@@ -27,9 +27,9 @@
  * HWT_SCHEDULE_EARLIER, the timeout may still have an earlier deadline.) @ret: the result of the
  * call: HWT_WAS_PENDING (1) and HWT_WAS_HELD (2), ored, or an error.
  *
- * There is one event for each call, but none for a call that returns -EINVAL, nor for most calls
- * with HWT_SCHEDULE_UNLESS_PENDING that change nothing, nor for a periodic timeout that is armed
- * again after its callback.
+ * There is one event for each call that schedules a timeout. Exceptions are calls that return
+ * -EINVAL, and most calls with HWT_SCHEDULE_UNLESS_PENDING that change nothing. A periodic timeout
+ * that is armed again after its callback causes no event.
  */
 TRACE_EVENT(hwt_schedule,
 	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,
@@ -55,8 +55,8 @@ TRACE_EVENT(hwt_schedule,
 /*
  * hwt_cancel - a pending timeout was cancelled, or handed back by a stop
  *
- * @expires: the deadline of the timeout. If the timeout is periodic and its callback is executing,
- * @expires is the deadline for which this callback was called.
+ * @expires: the deadline of the timeout. If the timeout is periodic and its callback is executing
+ * on a thread wheel, @expires is the deadline for which the callback was called, not the next one.
  */
 TRACE_EVENT(hwt_cancel,
 	    TP_PROTO(const struct hwt_shard *shard, const struct hwt_timeout *timeout,

@@ -9,10 +9,10 @@
 
 /**
  * struct hwt_mark - a mark behind the timeouts that a flush or a barrier waits for
- * @timeout: node in the due list or shard->owed. It has no callbacks: a runner that takes it off
- *           the list calls nothing
+ * @timeout: the mark's entry in the due list or shard->owed. A runner that takes the mark off the
+ *           list calls no function for it
  * @reached: true once a runner has removed the mark from its list
- * @call:    number of the last call of a client's function that had begun when the mark was reached
+ * @call:    number of the last call of a client's function that had begun when the mark was removed
  *
  * Protected by the shard's lock.
  */
@@ -25,8 +25,8 @@ struct hwt_mark {
 void __hwt_wake(struct hwt_shard *shard, void *var);
 
 /*
- * Wake the tasks that wait by the address @var: that of a timeout, of its @link, of a runner or of
- * the shard. Called under the shard's lock.
+ * Wake the tasks that wait by the address @var: the address of a timeout, of the @link of a
+ * timeout, of a runner, of the shard or of shard->bh. Called under the shard's lock.
  */
 static inline void hwt_wake(struct hwt_shard *shard, void *var)
 {
@@ -35,8 +35,9 @@ static inline void hwt_wake(struct hwt_shard *shard, void *var)
 }
 
 /*
- * Wake the tasks that wait for a timeout, which may have been freed: hwt_sync() waits by its
- * address, hwt_wait() by that of its @link.
+ * Wake the tasks that wait for a timeout. hwt_sync() waits by the address of the timeout,
+ * hwt_wait() by the address of timeout->link. The timeout may have been freed, so only addresses
+ * are used.
  */
 static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout *timeout)
 {
@@ -46,7 +47,7 @@ static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout 
 	__hwt_wake(shard, &timeout->link);
 }
 
-/* The @ops of all marks, but of no timeout. */
+/* The ops of all marks. They tell a mark from a timeout, which has other ops. */
 extern const struct hwt_timeout_ops hwt_mark_ops;
 
 static inline bool hwt_is_mark(const struct hwt_timeout *timeout)

@@ -22,7 +22,7 @@ struct hwt_shard;
 
 /*
  * A wheel: the data that its shards have in common. Each shard has a copy of the parameters needed
- * to arm a timeout, so calls that schedule access nothing here but @nr_pending.
+ * to arm a timeout, so calls that schedule access only the member @nr_pending of a wheel.
  */
 struct hwt_wheel {
 	/* Constant once created. */
@@ -32,8 +32,9 @@ struct hwt_wheel {
 	unsigned int	priority;
 	bool			own_cpus;	/* the client has chosen the CPUs of the threads */
 	/*
-	 * Serializes stops. Taken before all other locks of the core. Each wheel's mutex has a
-	 * lockdep class of its own, because a callback that a stop calls may stop another wheel.
+	 * Serializes stops. A stop takes it before all other locks of the core. A callback that a
+	 * stop calls may stop another wheel. So that lockdep does not report this as a deadlock,
+	 * each wheel's mutex has a lockdep class of its own.
 	 */
 	struct mutex		stop_lock;
 	struct lock_class_key	stop_key;
@@ -65,7 +66,7 @@ static inline struct hwt_shard *hwt_shard_here(const struct hwt_wheel *wheel)
 		return NULL;
 	if (!wheel->shard_of_cpu)
 		return wheel->first_shard;
-	/* The caller may move to another CPU meanwhile: the shard of either CPU is correct. */
+	/* The caller may move to another CPU meanwhile: timeouts of a shard work on any CPU. */
 	return wheel->shard_of_cpu[raw_smp_processor_id()];
 }
 

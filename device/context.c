@@ -41,7 +41,7 @@ unsigned int hwt_max_timeouts = 1U << 20;
 module_param_named(max_timeouts, hwt_max_timeouts, uint, 0444);
 MODULE_PARM_DESC(max_timeouts, "Most timeouts of one open /dev/hwt (1 to 1073741824, default 1048576)");
 
-/* The open contexts by their numbers. While a task holds the xa_lock, none of them is freed. */
+/* The open contexts by their numbers. No context in here is freed while the xa_lock is held. */
 DEFINE_XARRAY_ALLOC1(hwt_contexts);
 
 u64 hwt_context_now(const struct hwt_context *ctx)
@@ -145,7 +145,7 @@ int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
 	return 0;
 }
 
-/* Cancel all timeouts, except some that are created meanwhile. Return how many were cancelled. */
+/* Cancel all timeouts, except new ones in slots already passed. Return how many were cancelled. */
 u64 hwt_context_cancel_all(struct hwt_context *ctx)
 {
 	struct hwt_entry *entry;
@@ -182,7 +182,7 @@ static void hwt_context_free(struct hwt_context *ctx)
 	kfree(ctx);
 }
 
-/* Add a context to hwt_contexts, so that debugfs lists it, and learns when its clock is set. */
+/* Add a context to hwt_contexts, where debugfs and hwt_contexts_clock_set() find the context. */
 static int hwt_context_show(struct hwt_context *ctx)
 {
 	static u32 next;
@@ -226,13 +226,13 @@ void hwt_context_close(struct hwt_context *ctx)
 {
 	xa_erase(&hwt_contexts, ctx->number);
 	hwt_context_cancel_all(ctx);
-	/* On return, ->release of each timeout has been called, and has freed its entry. */
+	/* On return of hwt_wheel_destroy(), ->release has freed the entry of each timeout. */
 	if (ctx->wheel)
 		hwt_wheel_destroy(ctx->wheel);
 	if (ctx->keyed)
 		rhashtable_destroy(&ctx->keys);
 	hwt_event_free_clock_set(ctx->clock_set);
-	/* The interrupt of the timer uses the rings: end it before they are freed. */
+	/* The timer's interrupt uses the rings, so cancel the timer before the rings are freed. */
 	hrtimer_cancel(&ctx->pass.timer);
 	hwt_rings_free(ctx->created_rings);
 	hwt_context_free(ctx);
@@ -270,10 +270,13 @@ static void hwt_contexts_clock_set(struct work_struct *work)
 
 static DECLARE_WORK(hwt_clock_set_work, hwt_contexts_clock_set);
 
-/* Queue the work here, not in the timekeeper: the wake-up of a worker may read the clock. */
+/*
+ * The timekeeper's notifier must not call queue_work(): the wake-up of a worker may read the clock,
+ * and would then wait for the end of the change, in which the notifier is called.
+ */
 static void hwt_contexts_irq_work(struct irq_work *work)
 {
-	/* No barrier: queue_work() orders the change of the clock before the work. */
+	/* No barrier: queue_work() ensures that the work sees the change of the clock. */
 	queue_work(system_unbound_wq, &hwt_clock_set_work);
 }
 
@@ -283,9 +286,10 @@ static struct irq_work hwt_contexts_clock_work = IRQ_WORK_INIT(hwt_contexts_irq_
 static int hwt_contexts_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
 	/*
-	 * Barrier contexts.irq, pairs with kernel.irq_work in irq_work_run(): if the work is
-	 * pending already, hwt_pass_now() has yet to call ktime_get(), which sees that this change
-	 * has begun (the timekeeper's sequence count is odd), and waits for its end.
+	 * Barrier contexts.irq, pairs with kernel.irq_work in irq_work_run(): if irq_work_queue()
+	 * finds the irq_work still pending, hwt_pass_now() has yet to call ktime_get(). Then
+	 * ktime_get() sees the odd sequence count of the timekeeper, and waits for the end of this
+	 * change.
 	 */
 	if (was_set)
 		irq_work_queue(&hwt_contexts_clock_work);

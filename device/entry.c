@@ -24,16 +24,16 @@ static struct kmem_cache *hwt_periodic_cache;
 
 /* -- Time ---------------------------------------------------------------- */
 
-/* Return the time of the tick for which an entry is armed or, if not armed, was armed last. */
+/* Return the time of the tick for which an entry is armed, or was armed last. */
 static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 {
 	return hwt_tick_ns(entry->ctx, hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT);
 }
 
 /*
- * Return the deadline for which an entry is armed or, if not armed, was armed last. While a wheel
- * runs the callback of a periodic timeout, return the deadline of this firing until
- * hwt_entry_fire() has added its event, then the next one. Called with entries.xa_lock held.
+ * Return the deadline for which an entry is armed, or was armed last. While a wheel runs the
+ * callback of a periodic timeout, return the deadline of this firing until hwt_entry_fire() has
+ * added its event, and the next deadline afterwards. Called with entries.xa_lock held.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
@@ -78,7 +78,7 @@ static const struct rhashtable_params hwt_key_params = {
 	.key_len		= sizeof_field(struct hwt_entry, id),
 	.key_offset		= offsetof(struct hwt_entry, id),
 	.head_offset		= offsetof(struct hwt_entry, node),
-	/* Begin with the smallest table, because no memory cgroup is charged for the table. */
+	/* No memory cgroup is charged for the table, so begin with the smallest table. */
 	.nelem_hint		= 3,
 	.automatic_shrinking	= true,
 };
@@ -100,8 +100,9 @@ static struct hwt_entry *hwt_entry_lookup(struct hwt_context *ctx, u64 id)
 }
 
 /*
- * Find the entry of an id for an operation. If the entry is due, fire it first, so that the
- * operation sees it as if it had fired on time. Return NULL if there is none, or none any more.
+ * Find the entry of an id for an operation. If the timeout is due, fire it first, so that the
+ * operation finds it in the state after the firing. Return NULL if no entry has the id, or if the
+ * firing has freed the entry.
  */
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	__must_hold(&ctx->entries.xa_lock)
@@ -113,7 +114,7 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	return NULL;
 }
 
-/* Allocate at most as many entries as were handed out, so that at most half stay unused. */
+/* Allocate at most as many entries as were handed out before: so at most half remain unused. */
 static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
 {
 	u32 n = min3(prealloc->ahead, prealloc->taken, (u32)HWT_PREALLOC_MAX);
@@ -202,8 +203,8 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 }
 
 /*
- * Count an entry against the limit of its context, and give it a slot of the table. This may drop
- * entries.xa_lock to allocate memory. After an error, the caller frees the entry.
+ * Count an entry against the limit of its context, and give it a slot of the table. The function
+ * may drop entries.xa_lock to allocate memory. After an error, the caller frees the entry.
  */
 static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
 	__must_hold(&ctx->entries.xa_lock)
@@ -220,7 +221,7 @@ static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u
 	return ret;
 }
 
-/* Initialise the timeout of an entry. HWT_IOC_SETUP can no longer change ctx->wheel. */
+/* Initialise a timeout. HWT_IOC_SETUP fails if stats.timeouts is not 0: ctx->wheel is constant. */
 static void hwt_entry_prepare(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -242,8 +243,8 @@ static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put an entry into the table, and give it an id. This may drop entries.xa_lock. After an error,
- * the caller frees the entry.
+ * Put an entry into the table, and give it an id. The function may drop entries.xa_lock. After an
+ * error, the caller frees the entry.
  */
 int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -253,7 +254,7 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 
 	if (ret)
 		return ret;
-	/* This context has no keys: HWT_IOC_SETUP fails while stats.timeouts counts the entry. */
+	/* There are still no keys, because HWT_IOC_SETUP fails while stats.timeouts is not 0. */
 	if (!++ctx->id_high)
 		ctx->id_high = 1;
 	entry->id = (u64)ctx->id_high << 32 | slot;
@@ -262,9 +263,9 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put @entry into the table and the hash of keys, unless another entry has the key. This may drop
- * entries.xa_lock. Return the entry that has the key now, or an ERR_PTR(). Unless the result is
- * @entry, the caller frees @entry.
+ * Put @entry into the table and the hash table of keys, unless another entry has the key. The
+ * function may drop entries.xa_lock. Return the entry that has the key now, or an ERR_PTR(). If the
+ * result is not @entry, the caller frees @entry.
  */
 struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -287,7 +288,7 @@ struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry
 	}
 	__xa_erase(&ctx->entries, slot);
 	ctx->stats.timeouts--;
-	/* Return -ENOMEM also for -EBUSY and -E2BIG: the hash table cannot grow now. */
+	/* The errors -EBUSY and -E2BIG also mean that the hash table cannot grow now. */
 	return IS_ERR(old) ? ERR_PTR(-ENOMEM) : old;
 }
 
@@ -303,8 +304,9 @@ static u64 hwt_entry_time(const struct hwt_entry *entry, const struct hwt_op *op
 }
 
 /*
- * Return 0 if the conditions of an operation (HWT_ARM_) hold for an entry of the table. Otherwise
- * clear op->generation, and return the HWT_STATE_ bits, which are not 0.
+ * Check the conditions of an operation (HWT_ARM_EARLIER, HWT_ARM_PENDING, HWT_ARM_UNLESS_PENDING)
+ * for an entry in the table. Return 0 if they hold. Otherwise set op->generation to 0, and return
+ * the entry's HWT_STATE_ bits, which are not 0.
  */
 int hwt_entry_refuse(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -362,8 +364,8 @@ static void hwt_entry_disarm(struct hwt_entry *entry)
 /*
  * Arm an entry in the table for another time, and withdraw its event. @op has the time, the slack
  * and, with HWT_ARM_USER_DATA, new data. @period_ns: the new period of a periodic entry. Return the
- * previous HWT_STATE_ bits, or a negative error. Nothing has changed after an error, or if a
- * condition does not hold: then op->generation is 0.
+ * previous HWT_STATE_ bits, or a negative error. An error changes nothing. If a condition does not
+ * hold, only op->generation changes: to 0.
  */
 int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -391,7 +393,7 @@ int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, 
 	return was;
 }
 
-/* End an entry that is not in the table any more: withdraw its event, end its command, free it. */
+/* End an entry that was removed from the table. Free it, unless a wheel still holds its timeout. */
 static void hwt_entry_end(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -431,8 +433,9 @@ void hwt_entry_cancel(struct hwt_entry *entry)
 }
 
 /*
- * Replace @old by @entry, which has the same key. Return 0, an error, or the HWT_STATE_ bits of
- * @old if a condition does not hold. If not 0, @old is unchanged, and the caller frees @entry.
+ * Replace @old by @entry, which has the same key. Return 0, an error or, if a condition does not
+ * hold, @old's HWT_STATE_ bits. Unless the result is 0, @old is unchanged, and the caller frees
+ * @entry.
  */
 int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt_op *op,
 		      s64 offset)
@@ -445,8 +448,9 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt
 		return ret;
 	hwt_entry_prepare(ctx, entry);
 	/*
-	 * Arming @entry can fail only because of max_pending. If @old is pending, its cancel makes
-	 * room for @entry; if @old is not pending, its cancel changes nothing.
+	 * If @old is pending, hwt_entry_disarm() makes room under max_pending, so hwt_entry_arm()
+	 * cannot fail. If @old is not pending, hwt_entry_disarm() does nothing, so @old is
+	 * unchanged even if hwt_entry_arm() fails.
 	 */
 	hwt_entry_disarm(old);
 	ctx->stats.pending += old->final;
@@ -455,9 +459,9 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt
 		ctx->stats.pending -= old->final;
 		return ret;
 	}
-	/* If @old is pending, @entry takes its place: hwt_entry_end() subtracts this again. */
+	/* hwt_entry_end() of a pending @old subtracts 1, but @entry is pending instead: add 1. */
 	ctx->stats.pending += !old->final;
-	/* These cannot fail: the slot and the key exist already, so no memory is needed. */
+	/* The slot and the key exist already, so these stores need no memory, and cannot fail. */
 	entry->slot = old->slot;
 	__xa_store(&ctx->entries, entry->slot, entry, 0);
 	rhashtable_replace_fast(&ctx->keys, &old->node, &entry->node, hwt_key_params);

@@ -47,17 +47,17 @@ struct io_uring_cmd;
  * @slot:      with keys, the index in the table; without keys, the lower half of @id is the index
  * @mode:      the mode of the timeout (HWT_MODE_)
  * @kind:      the kind of the event (HWT_EVENT_)
- * @final:     true if the timeout was cancelled, or is a one-shot that has fired and was not
- *             modified since: it will not fire any more
- * @holds:     with a wheel, the number of holds whose ->release has not been called: at most one
- *             that has ended and one that has begun since
+ * @final:     true if the timeout will not fire: it was cancelled, or is a one-shot that has fired.
+ *             False again if the program then modifies the one-shot.
+ * @holds:     with a wheel, the number of holds whose ->release has not been called. At most 2: a
+ *             hold that has ended, and a new hold, if the timeout was then armed again
  * @gone:      true if the entry was removed from the table while @holds was not 0
  * @uring:     true if the timeout completes a command of io_uring instead of having an event. Set
  *             when the timeout is first armed; constant afterwards.
  * @timeout:   the timeout. The memory of a one-shot's entry ends with this member.
  * @periodic:  the timeout of a periodic entry, which begins with @timeout
  * @period_ns: the period
- * @next_ns:   without a wheel, the exact deadline, of which the tick in @timeout is rounded up
+ * @next_ns:   without a wheel, the exact deadline. The tick in @timeout is this time, rounded up.
  * @overruns:  the overruns that the unread event reports
  * @missed:    sum of the overruns in the events read since the timeout was created or modified
  *
@@ -103,7 +103,7 @@ struct hwt_entry {
  * @ahead:   maximum number of entries that the present operation and those after it will need; the
  *           caller sets it before each operation
  * @taken:   number of entries handed out since the start, or since a bulk allocation failed. The
- *           next bulk allocation takes at most as many, so it grows with the use
+ *           next bulk allocation has at most @taken entries, so it grows with the use
  * @n:       number of entries in @entries
  * @entries: the memory of entries that were not handed out yet
  *
@@ -144,8 +144,8 @@ static inline void hwt_entry_set_final(struct hwt_entry *entry)
 }
 
 /*
- * Return the HWT_STATE_ bits: not 0 for an entry in the table, which is pending or has an event.
- * Called with entries.xa_lock held.
+ * Return the HWT_STATE_ bits of an entry. For an entry in the table they are not 0, because it is
+ * pending or has an event. Called with entries.xa_lock held.
  */
 static inline u32 hwt_entry_state(const struct hwt_entry *entry)
 {

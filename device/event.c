@@ -56,7 +56,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 	};
 }
 
-/* Remove an event that was copied to the program, and its entry if this event is its last. */
+/* Remove an event that was copied to the program; if it is the last one, remove its entry, too. */
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -76,8 +76,8 @@ void hwt_event_wake(struct hwt_context *ctx)
 /* -- HWT_EVENT_CLOCK_SET ------------------------------------------------- */
 
 /*
- * The clock was set by @jump_ns: if the program asked for HWT_EVENT_CLOCK_SET, add this event, or
- * update the unread one. The caller wakes readers.
+ * CLOCK_REALTIME was set, and has moved by @jump_ns. If the program asked for HWT_EVENT_CLOCK_SET,
+ * add this event, or update the unread one. The caller wakes readers.
  */
 void hwt_event_clock_set(struct hwt_context *ctx, u64 now_ns, s64 jump_ns)
 	__must_hold(&ctx->entries.xa_lock)
@@ -87,7 +87,7 @@ void hwt_event_clock_set(struct hwt_context *ctx, u64 now_ns, s64 jump_ns)
 	if (!entry)
 		return;
 	if (hwt_entry_has_event(entry)) {
-		/* Set due_ns to what the clock would show now without the reported changes. */
+		/* Without the changes that this event reports, the clock would show due_ns now. */
 		entry->due_ns += now_ns - jump_ns - entry->fired_ns;
 		entry->fired_ns = now_ns;
 		entry->overruns++;
@@ -122,15 +122,15 @@ void hwt_event_free_clock_set(struct hwt_entry *entry)
 
 static bool hwt_event_readable(struct hwt_context *ctx)
 {
-	/* Look at the list after that: a timeout that another task fires in between is there. */
+	/* Check the list second: if another task has run the pass, its events are in the list. */
 	return hwt_pass_due(ctx) || !list_empty(&ctx->ready) || READ_ONCE(ctx->rings);
 }
 
 /*
  * Move the first event to the reader. The lock is held from the copy to the removal, so that no
- * other task withdraws the event in between; as it is a spinlock, page faults are disabled. Return
- * 1 if an event was moved, 0 if there is no event or rings are mapped, or -EFAULT: the event is
- * still in the list.
+ * other task withdraws the event in between. The lock is a spinlock, so page faults are disabled.
+ * Return 1 if an event was moved, 0 if there is no event or if rings are mapped, -EFAULT if the
+ * copy has failed. After -EFAULT, the event is still in the list.
  */
 static int hwt_event_move(struct hwt_context *ctx, struct iov_iter *to, s64 offset)
 {
@@ -162,13 +162,13 @@ out:
 
 /*
  * Number of bytes read between two checks for a signal: 64 events. Task work of io_uring also makes
- * signal_pending() true, and must not end each call after one event.
+ * signal_pending() true, so with a check after each event, calls could end after one event each.
  */
 #define HWT_READ_STEP	(64 * sizeof(struct hwt_event))
 
 /*
  * End a read() early, after a signal or a fault. A program that uses EPOLLET takes a short read for
- * the end of the events, so if events are left, report them anew.
+ * the end of the events, and waits. So if events are left, wake the tasks that wait.
  */
 static ssize_t hwt_event_read_ends(struct hwt_context *ctx, ssize_t total, int error)
 {
@@ -180,8 +180,8 @@ static ssize_t hwt_event_read_ends(struct hwt_context *ctx, ssize_t total, int e
 }
 
 /*
- * Move events to the reader until none is left, the buffer is full, or a signal comes. After a
- * short read the timer is armed, so a program that uses EPOLLET is told of the next event.
+ * Move events to the reader until no event is left, the buffer is full, or a signal comes. A pass
+ * that leaves no event arms the timer, so a program that uses EPOLLET is told of the next event.
  */
 static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 {
@@ -191,12 +191,12 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 	int ret;
 
 	while (iov_iter_count(to) >= sizeof(struct hwt_event)) {
-		/* If a pass stops early without an event, the timer wakes this task at once. */
+		/* End if a pass stops early without an event: the timer will wake this task. */
 		if (list_empty(&ctx->ready) && hwt_pass_due(ctx) && hwt_pass_run(ctx, false) &&
 		    list_empty(&ctx->ready))
 			break;
 		ret = hwt_event_move(ctx, to, offset);
-		/* If another reader has taken the events of this pass, more may be due. */
+		/* Go on if another reader has taken the events of this pass, but more are due. */
 		if (!ret && (READ_ONCE(ctx->rings) ||
 			     (!hwt_pass_due(ctx) && list_empty(&ctx->ready))))
 			break;
@@ -209,7 +209,7 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 			faults = 0;
 		} else if (++faults == 8 ||
 			   fault_in_iov_iter_writeable(to, sizeof(struct hwt_event))) {
-			/* Memory tags may make each copy fault: give up after 8 faults in a row. */
+			/* Wrong memory tags make every copy fault, so give up after 8 in a row. */
 			return hwt_event_read_ends(ctx, total, -EFAULT);
 		}
 		cond_resched();
@@ -266,7 +266,7 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	 * queue: the lock of the queue ensures this (tests/verify/litmus/poll-wake).
 	 */
 	poll_wait(file, &ctx->wait, wait);
-	/* A kernel thread that polls for a program runs no pass, and only reports what is due. */
+	/* A kernel thread that does asynchronous I/O for a program runs no pass in poll(). */
 	if (current->flags & PF_KTHREAD)
 		due = hwt_pass_due(ctx);
 	else

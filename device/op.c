@@ -80,9 +80,9 @@ static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 o
 }
 
 /*
- * Schedule the timeout of the key op->id if that needs no memory, so that it works at the limit of
- * a memory cgroup: if the timeout only moves, or if a condition does not hold. Otherwise return
- * false: a new timeout is needed.
+ * Schedule the timeout of the key op->id if this needs no memory, so that the operation works at
+ * the limit of a memory cgroup. No memory is needed if the timeout only moves, or if a condition
+ * does not hold. Otherwise return false: the caller has to create a timeout.
  */
 static bool hwt_op_move(struct hwt_context *ctx, struct hwt_op *op, s64 offset, int *ret)
 {
@@ -109,9 +109,9 @@ static bool hwt_op_move(struct hwt_context *ctx, struct hwt_op *op, s64 offset, 
 }
 
 /*
- * @old has the key of @entry, which is not in the table: move or replace @old or, with @cmd, fail.
- * Return 0 if @entry has replaced @old; otherwise free @entry, and return the previous HWT_STATE_
- * bits of @old, or an error.
+ * @old has the key of @entry, which is not in the table. If @cmd is NULL, move or replace @old,
+ * otherwise fail. Return 0 if @entry has replaced @old. Otherwise free @entry, and return the
+ * previous HWT_STATE_ bits of @old, or an error.
  */
 static int hwt_op_schedule_over(struct hwt_entry *old, struct hwt_entry *entry,
 				struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
@@ -134,8 +134,8 @@ static int hwt_op_schedule_over(struct hwt_entry *old, struct hwt_entry *entry,
 }
 
 /*
- * Put @entry into the table and arm it. If another timeout has its key, move or replace that
- * timeout or, with @cmd, fail. Free @entry unless it is armed in the table.
+ * Put @entry into the table and arm it. If another timeout has the key, move or replace that
+ * timeout, or fail if @cmd is not NULL. Free @entry unless it is armed in the table.
  */
 static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
 				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
@@ -171,11 +171,11 @@ static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 o
 }
 
 /*
- * Create and arm a timeout, or move the one of a key. @op gets the generation and, without keys,
- * the new id. @offset: the result of hwt_context_offset(). @prealloc: memory for entries, or NULL.
- * @cmd: a command of io_uring that the timeout completes instead of having events, or NULL. Return
- * 0 for a new timeout, which then owns @cmd; the previous HWT_STATE_ bits of a timeout that was
- * moved; or a negative error.
+ * Create and arm a timeout or, if a timeout has the key op->id already, move that timeout. @op gets
+ * the generation and, without keys, the new id. @offset: the result of hwt_context_offset().
+ * @prealloc: memory for entries, or NULL. @cmd: a command of io_uring that the timeout completes
+ * instead of having events, or NULL. Return 0 for a new timeout, which then owns @cmd; the previous
+ * HWT_STATE_ bits of a timeout that was moved; or a negative error.
  */
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)

@@ -27,7 +27,7 @@
 /* Maximum number of timeouts moved, and of timeouts fired, before the lock is dropped */
 #define HWT_PASS_STEP		16
 
-/* Maximum number of steps in one call: it limits what a sent descriptor costs its receiver. */
+/* Maximum number of steps in a call, to keep poll() of another program's descriptor short. */
 #define HWT_PASS_STEPS		64
 
 /* -- Ticks --------------------------------------------------------------- */
@@ -60,7 +60,7 @@ static enum hrtimer_restart hwt_pass_interrupt(struct hrtimer *timer)
 	struct hwt_context *ctx = container_of(timer, struct hwt_context, pass.timer);
 
 	hwt_rings_due(ctx, true);
-	/* Not with EPOLLIN as the key: io_uring would complete a poll though no event is there. */
+	/* Do not pass EPOLLIN: io_uring would complete its polls, though there is no event. */
 	wake_up_interruptible(&ctx->wait);
 	hwt_uring_carry(ctx);
 	return HRTIMER_NORESTART;
@@ -73,15 +73,16 @@ void hwt_pass_alarm(struct hwt_context *ctx, u64 ns)
 }
 
 /*
- * Set the time of the next pass, and arm the timer for it. @ns: HWT_NEVER cancels the timer. Left
- * armed, it would wake tasks in vain, and report old events again to a program that uses EPOLLET.
+ * Set the time of the next pass, and arm the timer. If @ns is HWT_NEVER, cancel the timer: it would
+ * wake tasks in vain, and report old events again to a program that uses EPOLLET.
  */
 static void hwt_pass_start(struct hwt_context *ctx, u64 ns)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	/*
-	 * Barrier next.set, pairs with next.due in hwt_pass_due(): a task that finds nothing due,
-	 * because a pass has fired all, finds the events of this pass.
+	 * Barrier next.set, pairs with next.due in hwt_pass_due(): a task that reads this time sees
+	 * the events of the passes before. So a task that finds nothing due, because a pass has
+	 * fired all timeouts, finds their events.
 	 */
 	atomic64_set_release(&ctx->pass.next_ns, ns);
 	hwt_rings_next(ctx, ns);
@@ -92,8 +93,9 @@ static void hwt_pass_start(struct hwt_context *ctx, u64 ns)
 }
 
 /*
- * Return the time. If the clock is CLOCK_REALTIME and was set, put the timeouts into the right
- * buckets, and let the timer wake all tasks that wait, because they wait for the wrong time.
+ * Return the time. If the clock is CLOCK_REALTIME and was set, let the timer wake all tasks that
+ * wait, so that they run a pass. If the clock was set back, this pass also moves all timeouts to
+ * the right buckets.
  */
 static u64 hwt_pass_now(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -109,7 +111,7 @@ static u64 hwt_pass_now(struct hwt_context *ctx)
 	if (likely(!jump))
 		return now;
 	pass->offset += jump;
-	/* A cursor in the future would make new timeouts due at once. */
+	/* Set the cursor back: a cursor in the future would make new timeouts due at once. */
 	if (jump < 0)
 		hwt_buckets_rebase(&pass->buckets, div64_u64(now, ctx->tick_ns));
 	hwt_event_clock_set(ctx, now, jump);
@@ -126,8 +128,8 @@ void hwt_pass_clock_set(struct hwt_context *ctx)
 	if (!ctx->wheel) {
 		hwt_pass_now(ctx);
 		/*
-		 * If the clock was set forward and back, hwt_pass_now() finds no change. If the
-		 * timer has expired in between, and so too early, start it again.
+		 * If the clock was set forward and back, hwt_pass_now() finds no change, but the
+		 * timer may have expired too early in between. Then arm the timer again.
 		 */
 		if (!hrtimer_is_queued(&ctx->pass.timer) && hwt_pass_next(ctx) != HWT_NEVER)
 			hwt_pass_alarm(ctx, hwt_pass_next(ctx));
@@ -161,7 +163,7 @@ u64 hwt_pass_slack_tick(const struct hwt_context *ctx, u64 ns, u64 slack_ns)
 	return last > tick ? hwt_tick_relax(tick, last - tick) : tick;
 }
 
-/* If no pass was needed for long, advance the cursor, so that new timeouts go to lower levels. */
+/* Advance a cursor that is far behind the time, so that new timeouts go to lower levels. */
 static void hwt_pass_skip(struct hwt_context *ctx, u64 now_ns)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -174,8 +176,8 @@ static void hwt_pass_skip(struct hwt_context *ctx, u64 now_ns)
 
 /*
  * Arm a timeout, or move it. @time_ns: a delay or, if @absolute is true, a deadline on the clock of
- * the context. A timeout that moves to a later tick stays in its bucket: the pass of the old tick
- * moves it. Return 0 or -ENOSPC.
+ * the context. A timeout that moves to a later tick stays in its bucket. When its old tick is
+ * reached, the pass puts it into the right bucket. Return 0 or -ENOSPC.
  */
 int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -184,7 +186,7 @@ int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_
 	bool linked = hwt_linked(&entry->timeout);
 	u64 now = hwt_pass_now(ctx), tick;
 
-	/* stats.pending counts a new entry already, but not a one-shot that has fired (->final). */
+	/* stats.pending includes a new entry, but no one-shot that has fired (entry->final). */
 	if (ctx->max_pending && !linked &&
 	    ctx->stats.pending + entry->final > ctx->max_pending)
 		return hwt_context_limited(ctx, HWT_LIMIT_PENDING);
@@ -213,8 +215,9 @@ void hwt_pass_disarm(struct hwt_entry *entry)
 }
 
 /*
- * Arm a periodic timeout, which is firing, for its first deadline whose tick has not begun. Set
- * *@due_ns to the tick of the deadline before, and return the number of periods by which it moves.
+ * Arm a periodic timeout, which is firing, for its first deadline whose tick has not begun. Return
+ * the overruns, which is the number of deadlines that are skipped. If any are skipped, set *@due_ns
+ * to the tick of the last one.
  */
 u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -235,8 +238,8 @@ u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns)
 }
 
 /*
- * Fire a timeout before an operation on it, if it is due. Return true if this has freed the entry,
- * because its timeout was a command of io_uring.
+ * Fire a timeout before an operation on it, if the timeout is due. Return true if the firing has
+ * freed the entry, because the timeout was a command of io_uring.
  */
 bool hwt_pass_settle(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -276,9 +279,9 @@ static bool hwt_pass_step(struct hwt_context *ctx)
 }
 
 /*
- * End a pass that has stopped early: arm the timer, so that the tasks that wait go on with it. They
- * do so at once if they have no event to read, or if commands of io_uring may be due; otherwise a
- * tick later, unless a task has gone on before.
+ * End a pass that has stopped early: arm the timer, so that a task that waits continues the pass.
+ * The timer expires at once if no event waits to be read, or if commands of io_uring may be due.
+ * Otherwise it expires after a tick, unless a task that reads events completes the pass before.
  */
 static void hwt_pass_pause(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -295,8 +298,8 @@ static void hwt_pass_pause(struct hwt_context *ctx)
 }
 
 /*
- * End a complete pass: arm the timer for the next tick with work. Return true if the caller has to
- * wake the tasks that wait, because the pass came before the interrupt that would have woken them.
+ * End a complete pass: arm the timer for the next tick with work. Return true if the pass has added
+ * events before the timer expired: the caller then wakes the tasks that wait.
  */
 static bool hwt_pass_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -313,16 +316,16 @@ static bool hwt_pass_end(struct hwt_context *ctx)
 /*
  * Return true if a pass has work to do.
  *
- * A task that is about to sleep enters the wait queue, calls this function, and looks for events,
- * in this order, so that no wake-up is lost: it sees here the time that hwt_pass_start() has
- * stored, or the timer's interrupt comes later and finds the task in the queue. The queue's lock
- * orders the two (tests/verify/litmus/pass-wake).
+ * To lose no wake-up, a task that is about to sleep first enters the wait queue, then calls this
+ * function, then looks for events. Either this function reads the time that hwt_pass_start() has
+ * stored, or the timer's interrupt finds the task in the wait queue. The lock of the wait queue
+ * ensures this (tests/verify/litmus/pass-wake).
  */
 bool hwt_pass_due(struct hwt_context *ctx)
 {
 	/*
-	 * Barrier next.due, pairs with next.set in hwt_pass_start(): if this is the time that the
-	 * end of a pass has stored, the events of the pass are found after this
+	 * Barrier next.due, pairs with next.set in hwt_pass_start(): a task that reads the time
+	 * stored by the end of a pass finds the events of this pass afterwards
 	 * (tests/verify/litmus/pass-event).
 	 */
 	u64 next = atomic64_read_acquire(&ctx->pass.next_ns);
@@ -331,9 +334,9 @@ bool hwt_pass_due(struct hwt_context *ctx)
 }
 
 /*
- * Fire what is due, but a limited number of timeouts. Called in process context, for a context
- * without a wheel. Return true if work is left. @all: false to move events to the ring, and to stop
- * as soon as an event waits to be read, or to be moved to a full ring
+ * Fire what is due, in at most HWT_PASS_STEPS steps. Called in process context, for a context
+ * without a wheel. Return true if work is left. @all: if false, also move events to the ring, and
+ * stop as soon as an event waits for a read() or for room in the ring
  */
 bool hwt_pass_run(struct hwt_context *ctx, bool all)
 {
@@ -353,7 +356,7 @@ bool hwt_pass_run(struct hwt_context *ctx, bool all)
 		xa_unlock(&ctx->entries);
 		cond_resched();
 	} while (!end);
-	/* Not with EPOLLIN as the key: another task may have read the events. */
+	/* Do not pass EPOLLIN, because another task may have read the events. */
 	if (wake)
 		wake_up_interruptible(&ctx->wait);
 	return more;
@@ -367,7 +370,7 @@ u64 hwt_pass_next(const struct hwt_context *ctx)
 
 /* -- Creation -------------------------------------------------------------- */
 
-/* Allocate the memory of the buckets, for hwt_pass_init(). Return NULL if there is none. */
+/* Allocate the memory of the buckets, for hwt_pass_init(). Return NULL if the allocation fails. */
 void *hwt_pass_alloc(const struct hwt_wheel_params *params)
 {
 	return kvmalloc(hwt_buckets_size(ilog2(params->ticks_per_wheel), params->levels),

@@ -3,9 +3,10 @@
  * Timeouts without a kernel thread: a context has buckets of its own, and its callers drive them
  *
  * The context's lock protects the buckets, and a high-resolution timer is armed for the next tick
- * with work. Its interrupt only wakes the tasks that wait for the context. A task in read(),
- * poll(), HWT_IOC_ENTER or a query runs a pass: it advances the buckets, and turns what is due into
- * events. A pass drops the lock after each short step. Any task can go on where another stopped.
+ * with work. The timer's interrupt only wakes the tasks that wait for the context. A task in
+ * read(), poll(), HWT_IOC_ENTER or a query runs a pass: it advances the buckets, and turns what is
+ * due into events. A pass drops the lock after each short step. Any task can continue a stopped
+ * pass.
  */
 #ifndef _HWT_DEVICE_PASS_H
 #define _HWT_DEVICE_PASS_H
@@ -24,8 +25,8 @@ struct hwt_entry;
  * struct hwt_pass - what drives the timeouts of a context without a wheel
  * @buckets: the armed timeouts, including those that are due and have not fired yet
  * @memory:  the memory of @buckets, charged to the task that has opened or set up the context
- * @timer:   wakes the tasks that wait, at @next_ns; after a pass that has stopped early, see
- *           hwt_pass_pause(). After it has expired, only the end of a pass arms it again
+ * @timer:   wakes the tasks that wait, at @next_ns; after a pass that has stopped early, at a time
+ *           that hwt_pass_pause() has chosen. The end of a pass arms an expired timer again.
  * @next_ns: no pass has work before this time; 0 if a pass has stopped early; HWT_NEVER if no
  *           timeout is to fire. Written under entries.xa_lock, read without it
  * @fired:   true if events were added since the end of the last complete pass

@@ -4,8 +4,8 @@
  *
  * The program may write anything to this memory at any time. So the kernel reads each index of the
  * program once, uses only its distance from the kernel's own index, and copies an operation before
- * looking at it. Of what the kernel has written, it reads back only the member due: a program that
- * changes it causes a pass in vain.
+ * looking at it. The kernel reads only one member that it has written itself: due. A program that
+ * changes this member causes a pass without work.
  */
 #include <linux/hrtimer.h>
 #include <linux/list.h>
@@ -67,22 +67,22 @@ struct hwt_rings_ctx {
 #define HWT_RINGS_SIGNAL_STEP	16
 
 /*
- * Return true if a signal is to end a loop. Do not look at each step: task work of io_uring also
- * makes signal_pending() true, and each call has to make some progress.
+ * Return true if a signal is to end a loop after @steps steps. Do not check at each step: task work
+ * of io_uring also makes signal_pending() true, and each call has to make some progress.
  */
 static bool hwt_rings_interrupted(u32 steps)
 {
 	return !(steps % HWT_RINGS_SIGNAL_STEP) && signal_pending(current);
 }
 
-/* Return the number of unread events in the ring; an impossible head counts as a full ring. */
+/* Return the number of unread events in the ring. With an invalid head, the ring counts as full. */
 static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 {
 	/*
 	 * Barrier unread.head, pairs with program.head in the program and fill.tail in
-	 * hwt_rings_fill(): the program has read the events before this head, so they may be
-	 * overwritten. The tail read below is at least as new as the tail that the program had
-	 * seen, so the head is not beyond the tail.
+	 * hwt_rings_fill(): the program has read the events before this head, so the kernel may
+	 * overwrite them. The tail read below is at least as new as the tail that the program read
+	 * before it stored this head, so the head is not beyond the tail.
 	 */
 	u32 head = smp_load_acquire(&rings->mem->event_head);
 
@@ -90,8 +90,9 @@ static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 }
 
 /*
- * Tell the program whether events wait (HWT_RINGS_MORE). The store needs no release: fill.wmb and,
- * if another task has moved the last event, the lock order it after the tail of the ring.
+ * Tell the program whether events wait (HWT_RINGS_MORE). The store needs no release to follow the
+ * store of the ring's tail: fill.wmb orders both if this task has moved the last event, and the
+ * lock orders both if another task has moved it.
  */
 void hwt_rings_tell(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -113,11 +114,12 @@ void hwt_rings_due(struct hwt_context *ctx, bool due)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): the interrupt, which has
-	 * no lock, sees initialised rings. READ_ONCE() would do: all accesses depend on this load.
+	 * no lock, sees initialised rings. READ_ONCE() would do: the address dependency orders the
+	 * accesses.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 
-	/* No barrier: the word only asks for a call. The events have barriers of their own. */
+	/* No barrier: due only asks for a call. The ring's tail has barriers for the events. */
 	if (rings)
 		WRITE_ONCE(rings->mem->due, due);
 }
@@ -149,12 +151,12 @@ void hwt_rings_fill(struct hwt_context *ctx)
 		/*
 		 * Barrier fill.tail, pairs with program.tail in the program and unread.head in
 		 * hwt_rings_unread(): a program that sees this tail sees the events before it. If
-		 * the program then stores a head, a task that sees this head sees this tail, too.
+		 * the program then stores a head, a task that sees this head also sees this tail.
 		 */
 		smp_store_release(&rings->mem->event_tail, rings->event_tail);
 		/*
 		 * Barrier fill.wmb, pairs with ready.rmb in hwt_rings_ready() and program.flags in
-		 * the program: a task that finds the event gone from the list, or a program that
+		 * the program: a task that no longer finds the event in the list, or a program that
 		 * finds HWT_RINGS_MORE cleared, finds the event in the ring.
 		 */
 		smp_wmb();
@@ -175,15 +177,17 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	smp_rmb();
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. READ_ONCE() would do: all accesses depend on the pointer.
+	 * pointer sees initialised rings. READ_ONCE() would do: the address dependency orders the
+	 * accesses.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
 }
 
 /*
- * Return true if a pass has work, or if the member due tells the program so: an interrupt may set
- * it just after the pass that has done the work, and only the end of a pass clears it.
+ * Return true if a pass has work, or if the shared member due is set. The timer's interrupt may set
+ * due just after a pass has done the work. Only the end of a pass clears due, so another pass is
+ * needed, even if it has no work.
  */
 bool hwt_rings_pass_due(struct hwt_context *ctx)
 {
@@ -200,9 +204,9 @@ static bool hwt_rings_can_fill(struct hwt_context *ctx)
 }
 
 /*
- * Fire what is due and move events to the ring, until none is left, the ring is full, @max steps
- * are done, or a signal comes. Never sleep for an event, because the condition of a wait_event_*()
- * calls this. Return the number of unread events in the ring.
+ * Fire what is due, and move events to the ring, until no event is left, the ring is full, @max
+ * steps are done, or a signal comes. Never sleep for an event, because the condition of a
+ * wait_event_*() calls this function. Return the number of unread events in the ring.
  */
 u32 hwt_rings_refill(struct hwt_context *ctx, u32 max)
 {
@@ -222,8 +226,8 @@ u32 hwt_rings_refill(struct hwt_context *ctx, u32 max)
 /* -- Operations ---------------------------------------------------------- */
 
 /*
- * Run up to @max operations of the ring, until a signal comes: at the limit of a memory cgroup, an
- * operation may take milliseconds. Return how many were run, or -EINVAL for an impossible tail.
+ * Run up to @max operations of the ring, and end at a signal: at the limit of a memory cgroup, an
+ * operation may take milliseconds. Return how many were run, or -EINVAL if the tail is not valid.
  */
 static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings, u32 max)
 	__must_hold(&rings->submit)
@@ -315,9 +319,9 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 }
 
 /*
- * Return true if an interrupted call may be restarted. If it has carried out operations, it has to
- * return their number. A relative timeout would begin anew: a restart block could keep the time,
- * but has a pointer to a function, and hwt may be unloaded before the restart.
+ * Return true if an interrupted call may be restarted. A call that has carried out operations has
+ * to return their number. A relative timeout would begin anew. A restart block could keep the time,
+ * but it points to a function of hwt, and hwt may be unloaded before the restart.
  */
 static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 {
@@ -326,14 +330,16 @@ static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
 }
 
 /*
- * Carry out HWT_IOC_ENTER. If SIGSTOP, a tracer, a suspend or task work of io_uring interrupts the
- * wait, but no signal handler runs, the kernel restarts the call if hwt_enter_restarts() is true.
+ * Carry out HWT_IOC_ENTER. SIGSTOP, a tracer, a suspend or task work of io_uring may interrupt the
+ * wait though no signal handler runs. The kernel then restarts the call if hwt_enter_restarts() is
+ * true.
  */
 int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. READ_ONCE() would do: all accesses depend on the pointer.
+	 * pointer sees initialised rings. READ_ONCE() would do: the address dependency orders the
+	 * accesses.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	int ret;
@@ -426,8 +432,9 @@ static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rin
 }
 
 /*
- * Carry out HWT_IOC_RINGS. The rings become active only when they are mapped, so a program that
- * cannot map them works without. Until then, a further call with the same sizes returns them.
+ * Carry out HWT_IOC_RINGS. The rings become active only when the program maps them, so a program
+ * that cannot map them works without rings. Until the rings are mapped, a further call with the
+ * same sizes returns the same rings.
  */
 int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
 {
@@ -481,13 +488,13 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 		return ret;
 	xa_lock(&ctx->entries);
 	/*
-	 * Barrier create.rings, pairs with look.rings in hwt_rings_ready() and hwt_rings_enter():
-	 * a task that sees the pointer sees initialised rings.
+	 * Barrier create.rings, pairs with look.rings in hwt_rings_due(), hwt_rings_ready() and
+	 * hwt_rings_enter(): a task or an interrupt that sees the pointer sees initialised rings.
 	 */
 	smp_store_release(&ctx->rings, rings);
 	hwt_rings_tell(ctx);
 	hwt_rings_next(ctx, hwt_pass_next(ctx));
-	/* Never store 0, which the memory has already: the interrupt may just have stored 1. */
+	/* Do not store 0: due is 0 from the start, and the interrupt may just have stored 1. */
 	if (hwt_pass_due(ctx))
 		hwt_rings_due(ctx, true);
 	xa_unlock(&ctx->entries);

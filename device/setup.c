@@ -19,7 +19,7 @@
 #include "device/setup.h"
 #include "device/thread.h"
 
-/* Default buckets of a context without a wheel: 7.7 KB, and a span of 2^30 ticks without rounds */
+/* Default buckets of a context without a wheel: 7.7 KB. A round takes 2^30 ticks. */
 #define HWT_PASS_BUCKETS	64
 #define HWT_PASS_LEVELS		5
 
@@ -57,8 +57,8 @@ static void hwt_setup_store(struct hwt_context *ctx, const struct hwt_setup *set
 }
 
 /*
- * Apply @setup. Return false if the context has had timeouts or rings, or was set up before. After
- * true, @setup has the previous wheel and memory, which the caller frees.
+ * Apply @setup. Return false if the context has had timeouts or rings, or was set up before. If the
+ * result is true, @setup then has the previous wheel and memory, which the caller frees.
  */
 static bool hwt_setup_apply(struct hwt_context *ctx, struct hwt_setup *setup)
 {
@@ -68,8 +68,8 @@ static bool hwt_setup_apply(struct hwt_context *ctx, struct hwt_setup *setup)
 
 	xa_lock(&ctx->entries);
 	/*
-	 * Look at stats.timeouts, too: an insertion counts its timeout there, then may drop this
-	 * lock to allocate memory, and sets ctx->fixed afterwards.
+	 * Check stats.timeouts, too: an insertion counts its timeout in stats.timeouts, then may
+	 * drop this lock to allocate memory, and sets ctx->fixed only afterwards.
 	 */
 	set = !ctx->fixed && !ctx->stats.timeouts;
 	if (set) {
@@ -108,7 +108,7 @@ static int hwt_setup_create(struct hwt_setup *setup, bool thread)
 
 	if (thread) {
 		wheel = hwt_wheel_create(&params);
-		/* -EAGAIN: no further thread is allowed. EAGAIN means "would block" to programs. */
+		/* Programs would take EAGAIN, "no further thread", for "would block". */
 		if (IS_ERR(wheel))
 			return wheel == ERR_PTR(-EAGAIN) ? -ENOMEM : PTR_ERR(wheel);
 		setup->wheel = wheel;
@@ -125,7 +125,7 @@ static int hwt_setup_create(struct hwt_setup *setup, bool thread)
 	return setup->memory ? 0 : -ENOMEM;
 }
 
-/* Free what the context did not get or, after hwt_setup_apply(), what it had before. */
+/* Free the new objects if they were not applied; otherwise the previous objects of the context. */
 static void hwt_setup_free(struct hwt_setup *setup)
 {
 	if (setup->wheel)

@@ -17,8 +17,8 @@
 #include "device/thread.h"
 
 /*
- * Choose the CPU and the priority of the wheel's thread, and how it waits. The program needs
- * CAP_SYS_NICE, because the thread is not in the program's cgroups.
+ * Choose the CPU and the priority of the wheel's thread, and how it waits. The limits of the
+ * program's cgroups do not apply to this thread, so the program needs CAP_SYS_NICE.
  */
 int hwt_thread_params(const struct hwt_setup_args *args, struct hwt_wheel_params *params)
 {
@@ -51,8 +51,8 @@ static void hwt_thread_expire(struct hwt_timeout *timeout)
 
 	xa_lock(&ctx->entries);
 	/*
-	 * Fire only if, before this task took the lock, the timeout was neither cancelled, which
-	 * sets entry->final, nor modified, which arms it again.
+	 * Do not fire if another task has taken the lock before this task, and has cancelled the
+	 * timeout (then entry->final is set) or modified it (then it is armed again).
 	 */
 	if (!entry->final && !(hwt_timeout_state(timeout) & HWT_F_ARMED))
 		wake = hwt_entry_fire(entry, hwt_context_now(ctx));

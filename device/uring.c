@@ -29,9 +29,9 @@
 
 /**
  * struct hwt_uring_pdu - the data of a command
- * @entry: the entry to which the command is attached, or NULL. Changes under entries.xa_lock and
- *         the lock of the context's commands once the command is marked as cancelable
- * @res:   the result of the command, for hwt_uring_complete() or hwt_uring_carried()
+ * @entry: the entry to which the command is attached, or NULL. Once the command is marked as
+ *         cancelable, changes only under entries.xa_lock and the lock of the context's commands
+ * @res:   the result of the command, which hwt_uring_detach() stores for hwt_uring_complete()
  * @carrying: true while the command's task work is queued to run a pass; protected by the lock of
  *         the context's commands
  */
@@ -79,8 +79,9 @@ void hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
 }
 
 /*
- * Detach the command of an entry, and choose another carrier if it was the carrier. Return the
- * command, which the caller completes; NULL if hwt_uring_carried() completes it, with @res.
+ * Detach the command of an entry. If the command was the carrier, choose another carrier. Return
+ * the command, which the caller completes. Return NULL if the command's task work is still queued
+ * to run a pass: hwt_uring_carried() then completes the command, with @res.
  */
 static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -100,7 +101,7 @@ static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	if (commands->carrier == cmd)
 		commands->carrier = first ? first->cmd : NULL;
 	spin_unlock_irq(&commands->lock);
-	/* The task of the old carrier may not run soon: let that of the new one run a pass, too. */
+	/* The old carrier's task may run late, so let the new carrier's task run a pass, too. */
 	if (carrying && first)
 		hwt_pass_alarm(entry->ctx, hwt_context_now(entry->ctx));
 	return carrying ? NULL : cmd;
@@ -122,15 +123,15 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 	if (!entry->uring || !entry->cmd)
 		return;
 	cmd = hwt_uring_detach(entry, res);
-	/* Complete lazily: a task that waits for several completions is woken only for the last. */
+	/* Complete lazily: io_uring wakes a task that waits for N completions only for the last. */
 	if (cmd)
 		io_uring_cmd_do_in_task_lazy(cmd, hwt_uring_work);
 }
 
 /*
- * Cancel a command at io_uring's request. A command that is not attached yet needs nothing:
- * io_uring repeats the request. Neither does a detached one: the call that has detached it
- * completes it.
+ * Cancel a command at io_uring's request. For a command that is not attached yet, do nothing,
+ * because io_uring repeats the request. For a detached command, do nothing, because the call that
+ * has detached the command completes it.
  */
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
@@ -164,7 +165,7 @@ static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags
 	hwt_uring_pdu(cmd)->carrying = false;
 	detached = !hwt_uring_pdu(cmd)->entry;
 	spin_unlock_irq(&ctx->commands.lock);
-	/* From here on, @cmd may be completed and freed by another task, unless it is detached. */
+	/* From here on, another task may complete and free @cmd, unless @cmd is detached. */
 	if (hwt_pass_due(ctx))
 		hwt_pass_run(ctx, true);
 	if (detached)
@@ -206,12 +207,12 @@ static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 }
 
 /*
- * Carry out a command of io_uring, or io_uring's request to cancel a command (IO_URING_F_CANCEL),
- * in which the submission entry is not valid. The program may change the submission entry of a
+ * Carry out a command of io_uring, or io_uring's request to cancel a command (IO_URING_F_CANCEL).
+ * Such a request has no valid submission entry. The program may change the submission entry of a
  * command at any time, so read each member once.
  *
- * Return -EIOCBQUEUED if hwt_uring_done() completes the command, now or later; a negative error if
- * io_uring is to complete it; 0 for a request to cancel.
+ * Return 0 for a request to cancel. For a command, return -EIOCBQUEUED if hwt_uring_done()
+ * completes the command, now or later, or a negative error if io_uring is to complete it.
  */
 int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
@@ -243,7 +244,7 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		ret = hwt_uring_arm(ctx, cmd, &op, issue_flags);
 		if (ret)
 			break;
-		/* Run the pass of an interrupt that has come before there was a carrier. */
+		/* The interrupt may have come before there was a carrier: then run its pass. */
 		if (hwt_pass_due(ctx))
 			hwt_pass_run(ctx, true);
 		return -EIOCBQUEUED;
@@ -257,8 +258,8 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -ENOTTY;
 	}
 	/*
-	 * Do not return the result: io_uring requires hwt_uring_done() for a command that is marked
-	 * as cancelable, and would repeat a command that returned -EAGAIN.
+	 * Do not return the result: io_uring would repeat a command that returned -EAGAIN, and
+	 * requires hwt_uring_done() for a command that hwt_uring_arm() has marked as cancelable.
 	 */
 	hwt_uring_done(cmd, min(ret, 0), issue_flags);
 	return -EIOCBQUEUED;

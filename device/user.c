@@ -160,7 +160,7 @@ void hwt_user_drop_timeout(struct hwt_user *user)
 		atomic_dec(&user->timeouts);
 }
 
-/* Set the default of max_user_timeouts, unless it was given. max_timeouts was checked before. */
+/* Set the default of max_user_timeouts. hwt_contexts_init() has checked max_timeouts before. */
 void __init hwt_users_init(void)
 {
 	if (hwt_max_user_timeouts == UINT_MAX)

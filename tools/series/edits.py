@@ -106,7 +106,7 @@ MODULE_PARM_DESC(debug, "Report timeouts that are not initialised, initialised o
     ("core/state.h", None, """ * side effects. tests/unit/state.c calls them with every combination of bits, and "make
  * check-verify" compares their results with those of the model in tests/verify.
 """, " * side effects.\n"),
-    ("core/buckets.h", None, """ * The callers, which are the core, and in user space libhwt and tests, serialize all calls on the
+    ("core/buckets.h", None, """ * The core, and in user space libhwt and tests, call it. The callers serialize all calls on the
  * same buckets. The core does so by the shard's lock.
 """, """ * The callers serialize all calls on the same buckets. The core does so by the shard's lock, the
  * device by that of the context.
