@@ -97,8 +97,8 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	smp_mb();
 	/*
 	 * Barrier intake.take, pairs with push.add in hwt_push(): this CPU sees what was written to
-	 * an entry, and to the object that contains it, before the push. A relaxed xchg() is
-	 * enough: the dependency on the entry's address orders the reads of the entry after the
+	 * an entry, and to the object that contains it, before the push. A relaxed xchg()
+	 * would do: the dependency on the entry's address orders the reads of the entry after the
 	 * push.
 	 */
 	for (chain = 0; chain < HWT_CHAINS; chain++)

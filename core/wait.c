@@ -29,7 +29,8 @@ void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktim
 	init_wait_var_entry(&wait, var, 0);
 	/*
 	 * Barrier wait.prepare, unpaired: the task is in the queue before it drops the shard's
-	 * lock, under which hwt_wake() is called, so it misses no wake-up.
+	 * lock, so it misses no wake-up. __set_current_state() would do: the condition changes, and
+	 * hwt_wake() is called, under this lock.
 	 */
 	prepare_to_wait(queue, &wait.wq_entry, state);
 	shard->waiters++;
