@@ -202,7 +202,7 @@ PLANTS = [
     ("a spare barrier is not called so", "core/registry.c", " would do: ", " would not do: ",
      "clock.list is not needed"),
     ("a reason that stands elsewhere", "core/engine.c",
-     "the caller that begins the next\n\t * hold sees everything that was done in this one.",
+     "the caller of hwt_arm() that\n\t * begins the timeout's next hold sees everything that was done in this hold.",
      "as in hwt_collect_one().", "state.finish does not give its reason here: as in"),
 ]
 
