@@ -797,12 +797,12 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   NULL: all CPUs; with several shards, see @shards.
  * @shards:          Number of engines of the wheel, up to HWT_SHARDS_MAX, each with buckets, a
  *                   lock, a thread and @workers of its own. A timeout belongs to the shard of the
- *                   CPU that initialises it. CPUs that share a last-level cache have one shard,
- *                   unless there are more shards than caches. Without @cpus, a shard's threads run
- *                   on its CPUs, except isolated ones (isolcpus=, nohz_full=); if no such CPU is
- *                   online, the threads run elsewhere. Within a shard, callbacks begin in the order
- *                   of ticks; callbacks of different shards run at the same time. 0: the module's
- *                   default, or 1 if @cpus are given.
+ *                   CPU that initialises it. CPUs that share a last-level cache belong to one
+ *                   shard; if there are more shards than caches, shards divide the CPUs of a cache.
+ *                   Without @cpus, a shard's threads run on its CPUs, except isolated ones
+ *                   (isolcpus=, nohz_full=); if no such CPU is online, the threads run elsewhere.
+ *                   Within a shard, callbacks begin in the order of ticks; callbacks of different
+ *                   shards run at the same time. 0: the module's default, or 1 if @cpus are given.
  * @priority:        Priority of the wheel's threads: HWT_PRIO_NORMAL (SCHED_NORMAL),
  *                   HWT_PRIO_FIFO_LOW (above all ordinary threads: sched_set_fifo_low()) or
  *                   HWT_PRIO_FIFO (that of threads that handle interrupts: sched_set_fifo()).

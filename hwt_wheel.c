@@ -266,8 +266,8 @@ void __hwt_wheel_put(struct hwt_wheel *wheel, struct module *owner)
 		module_put(THIS_MODULE);
 	} else if (hwt_in_callback(wheel)) {
 		/*
-		 * No barrier: queue_work() orders all stores of this task before the work, because
-		 * the work is not pending: only the last put of a wheel queues it.
+		 * No barrier: queue_work() orders all stores of this task before the work, unless
+		 * the work is pending. It is not pending: only the last put of a wheel queues it.
 		 */
 		queue_work(hwt_wq, &wheel->free_work);
 	} else {

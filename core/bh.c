@@ -363,7 +363,7 @@ static __always_inline void hwt_bh_fire_one(struct hwt_shard *shard, struct hwt_
 	hwt_bh_call_begin(shard, expire, &call);
 	/* Only this pass changes clock_offset, and never during a callback: read it unlocked. */
 	began = hwt_call_began(shard, &call, shard->clock_offset);
-	/* The cached time may be before the deadline: do not trace the timeout as early. */
+	/* @began may be a cached time from before the tick: do not trace the timeout as early. */
 	if (trace_hwt_expire_entry_enabled())
 		trace_hwt_expire_entry(shard, timeout, expire, due.tick,
 				       max(began, hwt_tick_to_ns(shard, due.tick)));
@@ -488,7 +488,7 @@ static bool hwt_bh_enter(struct hwt_shard *shard)
 	entered = !shard->stopping && !shard->bh.in_pass;
 	if (entered) {
 		shard->bh.in_pass = true;
-		/* In a softirq, this is the task that the softirq has interrupted. */
+		/* In a softirq, current is the interrupted task. The callbacks see the same. */
 		shard->engine.task = current;
 		hwt_count(&shard->wakeups, 1);
 	}

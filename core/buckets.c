@@ -61,7 +61,10 @@ static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
 	return bucket;
 }
 
-/* If a bucket whose @first was set to @tick is on the top level, lower its word's @soonest. */
+/*
+ * The @first of a bucket was just set to @tick. If the bucket is on the top level, set the @soonest
+ * of its bitmap word to @tick, unless another bucket of the word has an earlier one.
+ */
 static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *bucket, u64 tick)
 {
 	unsigned int word;
@@ -233,7 +236,9 @@ static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_search *sea
 	return hwt_top_next(buckets, search);
 }
 
-/* Return true if hwt_buckets_advance() has yet to move timeouts to the lists for their ticks. */
+/*
+ * Return true if hwt_buckets_advance() has yet to move timeouts to lower buckets or the due list.
+ */
 static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
 {
 	return buckets->gathering || !list_empty(&buckets->moving);

@@ -132,9 +132,9 @@ void hwt_lockdep_shard(struct hwt_shard *shard)
 
 /*
  * Take the lockdep maps for a call. The shard's map stands for all callbacks of the shard, and is
- * taken on the shard's threads only. If a _sync call took it for a callback that it runs, lockdep
- * would assume that the _sync call waits for all callbacks of the shard, and would report those
- * that take a lock which the caller of the _sync call holds.
+ * taken on the shard's threads only. A _sync call that runs a callback itself must not take the
+ * shard's map: lockdep would assume that the call waits for all callbacks of the shard, and would
+ * report each callback that takes a lock of the caller.
  */
 static void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 			      struct hwt_call *call)

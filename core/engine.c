@@ -991,9 +991,9 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 /*
  * Set *@tick to the tick until which the engine may sleep. Return false if it is reached already.
  *
- * Submitters wake the engine for a tick before wake_tick. The engine publishes wake_tick,
- * increments sleep_seq, and then collects a last time: the engine finds an entry, or the caller
- * that pushes it finds the published values. The engine must not sleep beyond the published
+ * A submitter wakes the engine if its tick is earlier than wake_tick. The engine publishes
+ * wake_tick, increments sleep_seq, and then collects a last time: the engine finds an entry, or the
+ * caller that pushes it finds the published values. The engine must not sleep beyond the published
  * wake_tick, because a caller that has compared its tick with wake_tick does not look again.
  *
  * sleep_seq is for a timeout that CPU A has made SUBMITTED, but has not pushed yet. CPU B moves the

@@ -12,8 +12,9 @@
 void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick);
 
 /*
- * Insert a timeout into the buckets, under the shard's lock. Kick the engine even if the call that
- * scheduled the timeout has kicked it: the engine may have gone back to sleep since then.
+ * Insert a timeout into the buckets, under the shard's lock. If the caller is not the engine,
+ * hwt_link_rest() kicks the engine, even if the call that scheduled the timeout has done so: the
+ * engine may have gone back to sleep since then.
  */
 static inline void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 state)
 {

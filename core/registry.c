@@ -315,8 +315,8 @@ bool hwt_shard_exists(const struct hwt_shard *shard)
 
 /*
  * Kick the engines of all wheels on CLOCK_REALTIME, because this clock was set. An engine sleeps
- * until a date on this clock. If the clock is set back, the date comes later: without the kick, the
- * engine would not notice the change until then.
+ * until a date on this clock. If the clock is set back, the date comes later. Without the kick, the
+ * engine would call @clock_set, and sort its timeouts again, only when the date comes.
  */
 static void hwt_clock_irq_work(struct irq_work *work)
 {

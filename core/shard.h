@@ -172,12 +172,12 @@ struct hwt_shard {
 	 * Protects the members from here to the counters, @link of all timeouts of this shard, and
 	 * entries taken off a submission list. Held for bounded steps, except that with the
 	 * parameter "debug", the unloading of a module walks all timeouts; never held during a
-	 * callback. Interrupts are off meanwhile: the caller of hwt_delete() may hold a lock that
-	 * an interrupt handler takes, too.
+	 * callback. Taken with interrupts off, because the caller of hwt_delete() may hold a lock
+	 * that an interrupt handler takes, too.
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;
-	/* The inboxes that may have entries in @fresh. */
+	/* The inboxes whose @fresh (struct hwt_inbox) may have entries. */
 	struct list_head	intake;
 	unsigned int		intake_cpu;	/* CPU whose lists were taken last, for turns */
 	/* Timeouts for which a runner must still call ->cancelled or ->release (core/state.h). */
@@ -243,9 +243,8 @@ struct hwt_shard {
 	/* The engine sets @current_timeout to this while it calls @clock_set. Never armed. */
 	struct hwt_timeout	clock_timeout;
 
-	/* Serializes the starts of the timers. hwt's innermost lock; not taken in NMI. */
 	struct {
-		/* Serializes the starts of the timers. Taken in any context but NMI, last. */
+		/* Serializes the starts of the timers. The innermost lock; not taken in NMI. */
 		raw_spinlock_t		lock;
 		/*
 		 * Time for which a timer was last started, ns on the shard's clock; U64_MAX: none.

@@ -337,7 +337,8 @@ static inline struct hwt_change hwt_state_fire(u64 old, u64 now, u64 touched)
  * tick at which the timeout fires again, if it is periodic.
  *
  * The hold of a one-shot ends here, before the callback, because the callback may free the timeout.
- * So a timeout that is SUBMITTED does not fire: its collection links it anew.
+ * A SUBMITTED timeout is on a submission list, or about to be, so its hold cannot end: it does not
+ * fire now. Its collection links it again, and it fires then.
  */
 static inline struct hwt_change hwt_state_fire_bh(u64 old, u64 now, u64 touched, u64 next)
 {

@@ -232,9 +232,9 @@ again:
 		}
 		hwt_untouch(timeout, ns);
 		/*
-		 * Before the push, another CPU may move the timeout to an earlier tick and wake the
-		 * engine, which finds no entry and sleeps again. Then hwt_submit() finds sleep_seq
-		 * changed.
+		 * Read sleep_seq before the state changes. If another CPU moves the timeout to an
+		 * earlier tick before the push, it wakes the engine, which finds no entry and
+		 * sleeps again; hwt_submit() then finds sleep_seq changed, and wakes the engine.
 		 */
 		if (change.action == HWT_SUBMIT) {
 			seq = READ_ONCE(shard->sleep_seq);

@@ -24,10 +24,10 @@
 /* -- Common to all threads ------------------------------------------------- */
 
 /*
- * Pin the calling thread to the shard's CPUs. During CPU hotplug, hwt_engine_pin() pins the thread
- * later: now, the scheduler might choose a CPU that is going offline, and PREEMPT_RT would warn. Do
- * not wait for the lock of CPU hotplug, because its holder may wait for a callback that this thread
- * has to run.
+ * Pin the calling thread to the shard's CPUs. During CPU hotplug, leave this to hwt_engine_pin(),
+ * which pins the thread later: during hotplug, the scheduler might choose a CPU that is going
+ * offline, and PREEMPT_RT would warn. Do not wait for the lock of CPU hotplug, because its holder
+ * may wait for a callback that this thread has to run.
  */
 static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 {

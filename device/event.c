@@ -191,7 +191,10 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 	int ret;
 
 	while (iov_iter_count(to) >= sizeof(struct hwt_event)) {
-		/* End if a pass stops early without an event: the timer will wake this task. */
+		/*
+		 * If a pass stops early without an event, return: its timer wakes this task to go
+		 * on.
+		 */
 		if (list_empty(&ctx->ready) && hwt_pass_due(ctx) && hwt_pass_run(ctx, false) &&
 		    list_empty(&ctx->ready))
 			break;

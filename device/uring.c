@@ -244,7 +244,9 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		ret = hwt_uring_arm(ctx, cmd, &op, issue_flags);
 		if (ret)
 			break;
-		/* The interrupt may have come before there was a carrier: then run its pass. */
+		/*
+		 * If the timer's interrupt came before a command was armed, it ran no pass: run it.
+		 */
 		if (hwt_pass_due(ctx))
 			hwt_pass_run(ctx, true);
 		return -EIOCBQUEUED;

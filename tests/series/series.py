@@ -92,7 +92,7 @@ class Tree:
 def check(results, name, code, text):
     """Note a result. Print what went wrong."""
     if code:
-        print(text[-4000:], flush=True)
+        print(re.sub("^", "# ", text[-4000:], flags=re.M), flush=True)
     print(f"{'not ok' if code else 'ok'} - {name}", file=sys.stderr, flush=True)
     results.check(name, not code, "see above")
 
