@@ -120,8 +120,6 @@ class Wheels {
 		}
 	}
 
-	/* -- Operations --------------------------------------------------------------- */
-
 	static final MethodHandle clock = c(CLinker.systemLookup(), "clock", long.class, "");
 
 	interface Operation {
