@@ -8,7 +8,6 @@
  * and 20 us for each timer in the future, in real time.
  */
 import static jdk.incubator.foreign.CLinker.*;
-
 import io.netty.util.HashedWheelTimer;
 import io.netty.util.Timeout;
 import java.lang.invoke.MethodHandle;
@@ -19,7 +18,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import jdk.incubator.foreign.*;
 
 class Wheels {
-	static final int ROUNDS = 5;
 	static final AtomicInteger fired = new AtomicInteger();
 
 	abstract static class Peer {
@@ -129,7 +127,6 @@ class Wheels {
 	static void measure(Peer peer, String name, String op, int n, long wait, Operation call)
 			throws Throwable {
 		long begin = (long)clock.invokeExact();
-
 		/* All timers once, far from one another: the factor has no divisor in common with n. */
 		for (long i = 0; i < n; i++)
 			call.call((int)(i * 2654435761L % n));
@@ -159,8 +156,7 @@ class Wheels {
 	public static void main(String[] args) throws Throwable {
 		for (String arg : args) {
 			int n = Integer.parseInt(arg);
-
-			for (int i = 0; i < ROUNDS; i++) {
+			for (int i = 0; i < 5; i++) {
 				round(new Netty(n), "netty", n);
 				round(new Libhwt(n), "libhwt", n);
 			}

@@ -2,6 +2,7 @@
 """Static checks of the form of sources: licences, style, scripts, directives, versions."""
 import ast
 import re
+import sys
 
 import checks
 import kernels
@@ -180,9 +181,12 @@ def versions():
 
 @check(quick=True)
 def plants():
-    """The faults of tests/plants can be planted."""
+    """The faults of tests/plants can be planted, and the sources edited for the series of patches."""
     code, said = run("tests/plants/plants.py", "--apply")
-    return [line for line in said.splitlines() if line.startswith("not ok")] or (said.splitlines() if code else [])
+    yield from [line for line in said.splitlines() if line.startswith("not ok")] or (said.splitlines() if code else [])
+    sys.path.append(str(checks.host.TOP / "tools/series"))
+    from edits import EDITS  # pylint: disable=import-outside-toplevel
+    yield from (f"{edit[0]}: {edit[2]!r} is not there once" for edit in EDITS if read(edit[0]).count(edit[2]) != 1)
 
 
 @check

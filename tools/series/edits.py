@@ -86,8 +86,8 @@ MODULE_PARM_DESC(debug, "Report timeouts that are not initialised, initialised o
     ("hwt_main.c", None, "\tret = hwt_chardev_init(debugfs);\n\tif (ret)\n\t\tgoto err_wheel;\n", ""),
     ("hwt_main.c", None, "err_wheel:\n\thwt_system_wheels_destroy();\n", ""),
     ("hwt_main.c", None, "\thwt_chardev_exit();\n", ""),
-    ("hwt_main.c", None, "/* Open files of /dev/hwt, and all wheels but the system wheels, keep hwt loaded: none is left. */",
-     "/* All wheels but the system wheels keep hwt loaded: none is left. */"),
+    ("hwt_main.c", None, "/* No file of /dev/hwt is open, and no client has a wheel: either would keep hwt loaded. */",
+     "/* No client has a wheel, which would keep hwt loaded. */"),
     # Built in, hwt is there before the drivers that use it.
     ("hwt_main.c", None, "module_init(hwt_init);", "subsys_initcall(hwt_init);"),
     ("hwt_main.c", None, 'MODULE_VERSION(HWT_VERSION);\n', ""),
