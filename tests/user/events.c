@@ -3,7 +3,7 @@
  * Reading events: read, readv, O_NONBLOCK, signals, bad buffers, several readers.
  *
  * hwt-test: shared
- * hwt-test: timeout 150
+ * hwt-test: timeout 400
  */
 #include "kselftest_harness.h"
 #include <pthread.h>
@@ -98,7 +98,7 @@ TEST_F(ctx, signals)
 }
 
 /* A signal ends a large read early; the next read returns the rest. */
-TEST_F_TIMEOUT(ctx, signal_half_way, 120)
+TEST_F_TIMEOUT(ctx, signal_half_way, 300)
 {
 	const unsigned int count = 20000;
 	struct hwt_event *events = calloc(count, EVENT);

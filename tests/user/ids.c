@@ -3,7 +3,7 @@
  * When an id is valid, as hwt(4) describes under "Ids", with and without rings; and keys.
  *
  * hwt-test: shared
- * hwt-test: timeout 180
+ * hwt-test: timeout 600
  * hwt-test: m32
  */
 #include "kselftest_harness.h"
@@ -377,7 +377,7 @@ TEST_F(keys, generations)
 #define MANY	20000
 
 /* The table grows and shrinks; each timeout is listed once, and found. */
-TEST_F_TIMEOUT(keys, many, 120)
+TEST_F_TIMEOUT(keys, many, 300)
 {
 	static struct hwt_list_entry entries[MANY];
 	static bool seen[MANY];
@@ -416,7 +416,7 @@ static void *intrude(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(keys, data_while_it_gets_keys, 60)
+TEST_F_TIMEOUT(keys, data_while_it_gets_keys, 300)
 {
 	/* To open and close a context with a thread takes 20 times as long. */
 	unsigned int rounds = contexts_have_threads() ? 100 : quick() ? 500 : 3000, i;

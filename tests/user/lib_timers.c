@@ -91,7 +91,7 @@ TEST(timers_fire_in_order)
 static int child(struct libhwt *hwt)
 {
 	if (libhwt_modify(hwt, (uintptr_t)&timer[0], 20 * MSEC) < 0 ||
-	    libhwt_modify(hwt, (uintptr_t)&timer[1], 200 * MSEC) < 0 ||
+	    libhwt_modify(hwt, (uintptr_t)&timer[1], 2500 * MSEC) < 0 ||
 	    libhwt_cancel(hwt, (uintptr_t)&timer[2]) < 0)
 		return 1;
 	libhwt_timers_free(timers);
@@ -104,7 +104,7 @@ TEST(another_process_moves_and_cancels)
 
 	ASSERT_NE(NULL, hwt);
 	libhwt_timer_set(timers, &timer[0], HOUR);
-	libhwt_timer_set(timers, &timer[1], 50 * MSEC);
+	libhwt_timer_set(timers, &timer[1], 2 * SEC);
 	libhwt_timer_set(timers, &timer[2], HOUR);
 	libhwt_timer_set(timers, &timer[3], HOUR);
 	EXPECT_EQ(0, IN_CHILD(child(hwt)));
