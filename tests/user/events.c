@@ -103,13 +103,12 @@ TEST_F_TIMEOUT(ctx, signal_half_way, 300)
 	const unsigned int count = 20000;
 	struct hwt_event *events = calloc(count, EVENT);
 	unsigned int i, total = 0, reads = 0;
-	__u64 sum = 0, begin;
+	__u64 sum = 0;
 	ssize_t n;
 
 	ASSERT_NE(NULL, events);
 	ASSERT_TRUE(hwt_fire(self->fd, count));
 	ASSERT_EQ(0, alarm_every(500, SA_RESTART));
-	begin = now_ns();
 	do {
 		n = read(self->fd, events, count * EVENT);
 		for (i = 0; n > 0 && i < (size_t)n / EVENT; i++)
@@ -120,8 +119,8 @@ TEST_F_TIMEOUT(ctx, signal_half_way, 300)
 	ASSERT_EQ(0, alarm_every(0, 0));
 	EXPECT_EQ(count, total);
 	EXPECT_EQ((__u64)count * (count - 1) / 2, sum);
-	/* On a fast machine, one read may be over before the first signals. */
-	EXPECT_TRUE(reads > 1 || now_ns() - begin < 5 * MSEC);
+	/* One read may be over before the first signals, as where a jiffy is the shortest time. */
+	EXPECT_TRUE(reads > 1 || alarms < 4);
 	free(events);
 }
 
