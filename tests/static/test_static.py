@@ -39,7 +39,7 @@ PLANTS = (
     ("versions", "dkms.conf", 'VERSION="', 'VERSION="9', "debian/changelog has another version"),
     ("abi", "hwt_uapi.h", "#define HWT_OP_GET\t\t4", "#define HWT_OP_GET\t\t5", "HWT_OP: HWT_OP_GET 4 in 1.0.0, not now"),
     ("abi", "hwt_uapi.h", "__aligned_u64\tdeadline_ns;", "__u32\tdeadline_ns;", "struct hwt_event: deadline_ns 16 8 in 1.0.0"),
-    ("abi", "lib/libhwt.h", "libhwt_cancel_all(", "libhwt_cancel_every(", "libhwt_cancel_all .* in 1.0.0, not now"),
+    ("abi", "lib/libhwt.h", "int libhwt_cancel_all(", "int libhwt_cancel_every(", "libhwt_cancel_all .* in 1.0.0, not now"),
     ("python-abi", "python/hwt/_abi.py", "HWT_NEVER = 0xf", "HWT_NEVER = 0x", "HWT_NEVER: .*but in C"),
     ("python-abi", "python/hwt/_abi.py", "u64 timeouts pending", "u64 pending timeouts", "hwt_stats_args.pending: .*but in C"),
     ("python-abi", "lib/libhwt.h", "libhwt_modify(struct libhwt *context, uint64_t", "libhwt_modify(struct libhwt *context, int",
