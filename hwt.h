@@ -170,7 +170,7 @@ struct hwt_timeout {
 	u16			cpu;
 	u32			check;
 #ifdef CONFIG_LOCKDEP
-	/* private: to lockdep, a callback holds this lock, and a wait for the callback takes it */
+	/* private: a virtual lock, for lockdep: callbacks hold it, waits for callbacks take it */
 	struct lockdep_map	lockdep_map;
 #endif
 };
@@ -240,11 +240,13 @@ static inline u64 hwt_jiffies(unsigned long n)
  * hwt_jiffies_until() - return the time until jiffies reaches a value
  * @expires: the value, an absolute time in jiffies
  *
- * Any context. hwt_schedule(&t, hwt_jiffies_until(x)) is the counterpart of mod_timer(&t, x) for
- * any x. As for timer_list, a value more than LONG_MAX jiffies ahead counts as passed.
+ * Any context. hwt_schedule(&t, hwt_jiffies_until(x)) is the counterpart of mod_timer(&t, x). As
+ * for timer_list, a value more than LONG_MAX jiffies ahead counts as passed.
  *
- * Return: the time, ns, counted from the start of the present jiffy; 0 if jiffies has reached or
- * passed the value; U64_MAX (never fires) if the value is MAX_JIFFY_OFFSET jiffies ahead or more.
+ * Return: the number of jiffies left, converted to ns; 0 if jiffies has reached or passed the
+ * value; U64_MAX (never fires) if the value is MAX_JIFFY_OFFSET jiffies ahead or more. The present
+ * jiffy counts as a whole, although a part of it has passed. So the delay ends between @expires and
+ * a jiffy later.
  */
 static inline u64 hwt_jiffies_until(unsigned long expires)
 {
@@ -418,9 +420,9 @@ static inline int hwt_schedule_slack(struct hwt_timeout *timeout, u64 delay_ns, 
  *
  * Any context. The counterpart of timer_reduce(): arms a timeout that is not armed, and moves an
  * armed timeout only if the new tick is earlier. A periodic timeout that the call arms or moves
- * becomes a one-shot. While the callback of a periodic timeout executes, the timeout is armed on a
- * BH wheel only; on other wheels, a call at that time arms it. The next callback sees what the
- * caller wrote before the call, even if the timeout was not moved.
+ * becomes a one-shot. Except on a BH wheel, a periodic timeout is not armed while its callback
+ * executes: a call at that time arms it, whatever the delay, and so makes it a one-shot. The next
+ * callback sees what the caller wrote before the call, even if the timeout was not moved.
  *
  * Return: the same as hwt_schedule(). With HWT_WAS_PENDING, the timeout may be unchanged.
  */
@@ -483,9 +485,10 @@ static inline int hwt_schedule_unless_pending(struct hwt_timeout *timeout, u64 d
  * later, the engine links the timeout for its new tick instead of calling ->expire.
  *
  * A touch never arms a timeout and never pulls it forward: an earlier deadline has no effect. A
- * later call that schedules the timeout overrides the touch, even with an earlier deadline. After a
- * one-shot has begun to fire, a touch has no effect. The last of several concurrent touches wins.
- * The next callback is not sure to see what the caller wrote before the touch.
+ * later call that schedules the timeout overrides the touch, even with an earlier deadline. A touch
+ * has no effect while the timeout fires; but on a BH wheel, a periodic timeout is pending during
+ * its callback, and can be touched then. The last of several concurrent touches wins. The next
+ * callback is not sure to see what the caller wrote before the touch.
  */
 static inline void hwt_touch(struct hwt_timeout *timeout, u64 deadline_ns)
 {
@@ -609,7 +612,7 @@ static inline bool hwt_held(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_expired() - return whether the timeout last fired
+ * hwt_expired() - return whether the timeout has fired, and was not scheduled or cancelled since
  * @timeout: the timeout
  *
  * Return: true from the start of ->expire until the timeout is scheduled again. For a periodic
@@ -621,7 +624,7 @@ static inline bool hwt_expired(const struct hwt_timeout *timeout)
 }
 
 /**
- * hwt_cancelled() - return whether the timeout was last cancelled or handed back
+ * hwt_cancelled() - return whether the timeout was cancelled or handed back since it was scheduled
  * @timeout: the timeout
  *
  * Return: true from the cancel or hwt_delete() of the pending timeout, or from the stop that hands
@@ -723,7 +726,8 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  *   - hwt_timeout_set_wheel() must not be called for a timeout while its callback executes.
  *   - The hold of a cancelled timeout may last up to two ticks longer than reclaim_ms.
  *
- * On CLOCK_MONOTONIC, a BH wheel costs less with ticks of a jiffy or longer: it uses no hrtimer.
+ * On CLOCK_MONOTONIC, a BH wheel costs less with ticks of a jiffy or longer: for near ticks, it
+ * then uses a timer of timer_list, which costs less than an hrtimer.
  */
 #define HWT_BH			0x4
 
@@ -924,9 +928,10 @@ extern struct hwt_wheel *hwt_system_bh_wheel;
  * @timeout: the timeout; it was pending, and now counts as cancelled
  * @arg:     the @arg of hwt_wheel_stop()
  *
- * Called by hwt_wheel_stop(). The function may do all that a callback of the wheel may do: on a BH
- * wheel it may free its object, and must not sleep. During the call, hwt_running() is true for the
- * timeout. After the call, ->release is called, if there is one.
+ * Called by hwt_wheel_stop(), in the context of its caller. On a BH wheel, the function may free
+ * the timeout, and must not sleep. On any other wheel, it may sleep, and must not free the timeout;
+ * after the call, the ->release of the timeout, if there is one, is called, and may free it. During
+ * the call, hwt_running() is true for the timeout.
  */
 typedef void (*hwt_handback_fn)(struct hwt_timeout *timeout, void *arg);
 
@@ -960,7 +965,8 @@ void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 /**
  * struct hwt_group - the timeouts of one owner: a device, a namespace, a module
  * @lock:    protects @members
- * @members: list of struct hwt_member: timeouts, and the marks of walks (core/group.c)
+ * @members: list of struct hwt_member: the members, and entries that only mark the position or the
+ *           end of a walk over the list (core/group.c)
  * @get:     gets a reference to a member's object; see hwt_group_init(). Constant
  * @put:     puts the reference of @get. Constant
  *
@@ -976,7 +982,7 @@ struct hwt_group {
 /**
  * struct hwt_member - the membership of a timeout in a group
  * @entry:   node in the group's list; protected by the group's lock
- * @timeout: the timeout; NULL if this is the mark of a walk. Constant
+ * @timeout: the timeout; NULL if this entry only marks a place in the group's list. Constant
  *
  * The caller's object contains this and the timeout. Both members are private to hwt.
  */

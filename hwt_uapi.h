@@ -42,10 +42,10 @@
  *	its event, when a task is in read(), poll(), HWT_IOC_ENTER, HWT_IOC_STATS or HWT_IOC_LIST,
  *	or carries out an operation on that timeout: the operation finds the timeout as if it had
  *	fired on time. The commands of io_uring fire in a task that has submitted one of them. So
- *	this work takes CPU time of the program, within its cgroups and at its priority. If no task
- *	does any of this for a second, a timeout fires up to a second late, and a fixed delay counts
- *	from the late firing. With HWT_SETUP_THREAD, a kernel thread fires the timeouts when they
- *	are due.
+ *	this work takes CPU time of the program, within its cgroups and at its priority. As long as
+ *	no task does any of this, no timeout fires: timeouts that are due meanwhile fire late, and a
+ *	fixed delay counts from the late firing. With HWT_SETUP_THREAD, a kernel thread fires the
+ *	timeouts when they are due.
  *
  * Reading events
  *	read() and readv() store events as an array of struct hwt_event, in the order in which they
@@ -265,8 +265,8 @@ struct hwt_event {
  * @now_ns:          out: present time on the context's clock
  * @next_ns:         out: a time before which no timeout of the context is due; HWT_NEVER if none is
  *                   pending; 0 with HWT_SETUP_THREAD
- * @max_timeouts:    out: maximum number of timeouts of the context; those with an unread event
- *                   count, too
+ * @max_timeouts:    out: maximum number of timeouts of the context, those with an unread event
+ *                   included
  * @max_pending:     out: maximum number of timeouts pending at once; 0 if there is no such limit
  * @features:        out: HWT_FEATURE_ bits
  * @max_user_timeouts: out: maximum number of timeouts in all contexts of the user who opened this
@@ -384,7 +384,8 @@ struct hwt_setup_args {
 /**
  * struct hwt_schedule_args - HWT_IOC_SCHEDULE: create a timeout
  * @size:      sizeof(struct hwt_schedule_args)
- * @flags:     HWT_ARM_ABSOLUTE and, with keys, conditions; or 0
+ * @flags:     HWT_ARM_ABSOLUTE and, with keys, conditions (HWT_ARM_EARLIER, HWT_ARM_PENDING,
+ *             HWT_ARM_UNLESS_PENDING); or 0
  * @mode:      HWT_MODE_
  * @was:       out: 0 for a new timeout; in a context with keys, if the call has moved a timeout,
  *             the previous HWT_STATE_ bits of this timeout
@@ -394,7 +395,8 @@ struct hwt_setup_args {
  * @user_data: any value, which the timeout's events will have; with keys 0, because the events have
  *             the key instead
  * @id:        out: the timeout's id; with keys: the key, which the program sets
- * @generation: out: the generation, or 0 if a condition does not hold
+ * @generation: out: the generation; 0 if a condition does not hold: then the call succeeds, but
+ *             changes nothing
  *
  * Timeouts that are due at the same tick fire, and queue their events, in no particular order.
  *
@@ -423,8 +425,9 @@ struct hwt_schedule_args {
 };
 
 /*
- * The state of a timeout, as bits. A one-shot has either HWT_STATE_PENDING or HWT_STATE_EVENT. A
- * periodic timeout has HWT_STATE_PENDING, and may have HWT_STATE_EVENT, too.
+ * The state of a timeout, as bits. A one-shot has HWT_STATE_PENDING until it fires, and then
+ * HWT_STATE_EVENT until its event is read, which ends the id. A periodic timeout always has
+ * HWT_STATE_PENDING; it also has HWT_STATE_EVENT while it has an unread event.
  */
 #define HWT_STATE_PENDING	0x1	/* the timeout will fire */
 #define HWT_STATE_EVENT		0x2	/* the timeout has an event that was not read yet */
@@ -432,7 +435,8 @@ struct hwt_schedule_args {
 /**
  * struct hwt_modify_args - HWT_IOC_MODIFY: move a timeout
  * @size:      sizeof(struct hwt_modify_args)
- * @flags:     HWT_ARM_ABSOLUTE, conditions and, in a context without keys, HWT_ARM_USER_DATA; or 0
+ * @flags:     HWT_ARM_ABSOLUTE, conditions (HWT_ARM_EARLIER, HWT_ARM_PENDING,
+ *             HWT_ARM_UNLESS_PENDING) and, in a context without keys, HWT_ARM_USER_DATA; or 0
  * @id:        the timeout
  * @time_ns:   new delay or deadline
  * @period_ns: new period of a periodic timeout, or 0 to keep the period; 0 for a one-shot
@@ -440,7 +444,8 @@ struct hwt_schedule_args {
  * @user_data: new user_data with HWT_ARM_USER_DATA, 0 without this flag
  * @was:       out: previous state of the timeout, HWT_STATE_ bits
  * @reserved:  0
- * @generation: out: the generation, or 0 if a condition does not hold
+ * @generation: out: the generation; 0 if a condition does not hold: then the call succeeds, but
+ *             changes nothing
  * @remaining_ns: out: time that was left until the deadline before the call, as HWT_IOC_GET
  *             returns it; 0 if the timeout was not pending
  *
@@ -650,7 +655,7 @@ struct hwt_stats_args {
  * @user_data:    schedule, modify: user_data; get: out: user_data
  * @overruns:     get: out: overruns
  * @generation:   schedule, modify: out: generation
- * @reserved:     cancel: 0
+ * @reserved:     cancel: 0; in the place of @overruns and @generation
  *
  * Members and errors are those of the ioctl that the opcode names. Members that an operation does
  * not use must be zero, except those marked "out", whose previous content does not matter.
@@ -721,10 +726,11 @@ struct hwt_op {
  * event_head equals event_tail, there is no event in the ring. In this case, if flags had
  * HWT_RINGS_MORE or due is 1, call HWT_IOC_ENTER, and begin again.
  *
- * A program with a loop that also waits for other descriptors loads event_tail once in each turn,
- * and takes the events before this event_tail. poll() in the next turn reports the events that are
- * left. With EPOLLET, they are not reported: if there is an event or flags has HWT_RINGS_MORE, the
- * next turn polls the other descriptors without sleeping, and then takes events.
+ * If a program's loop also waits for other descriptors, let each turn load event_tail once, and
+ * take only the events before it. A turn that takes events until none is left may never end. poll()
+ * in the next turn reports the events that are left. epoll with EPOLLET does not report them: if
+ * there is an event or flags has HWT_RINGS_MORE, let the next turn poll the other descriptors
+ * without sleeping, and then take events.
  *
  * Threads that queue operations in the same ring must take turns, and so must threads that take
  * events. The kernel reads each entry once and checks it, so a program that writes nonsense to this
@@ -768,12 +774,14 @@ struct hwt_rings {
  * While rings are active, read() fails with EBUSY, even if the read() began earlier and is waiting.
  * HWT_IOC_ENTER (after the operations of this call), poll(), select() and epoll_wait() move all
  * events, earlier ones included, to the ring of events, in their order and as far as there is room.
+ * poll() reports EPOLLIN while there are events in the ring or waiting to be moved.
+ *
  * An event that is not in the ring is not lost: it stays in its timeout, and HWT_RINGS_MORE is set.
- * A modify or cancel withdraws such an event when the operation is carried out. So submit queued
- * operations before poll(), which moves events to the ring. An event in the ring counts as read:
- * the id of a one-shot has ended, and the event cannot be withdrawn. So a program that ends an
- * object ignores those events of the object that are in the ring already. poll() reports EPOLLIN
- * while there are events in the ring or waiting to be moved.
+ * A modify or cancel withdraws such an event when the operation is carried out. An event in the
+ * ring counts as read: the id of a one-shot has ended, and no operation withdraws the event. So
+ * submit queued operations before poll(), which moves events to the ring. If an object of the
+ * program has a timeout, and the program frees the object, the program must ignore events of this
+ * timeout that are in the ring already.
  *
  * Times in operations and events are in the time namespace of the caller of HWT_IOC_RINGS. The
  * rings are freed when the descriptors of the context are closed and the memory is unmapped.
@@ -828,15 +836,15 @@ struct hwt_rings_args {
  * show whether a further call is needed.
  *
  * A wait is interrupted by a signal handler (with or without SA_RESTART), by a stop (SIGSTOP), by a
- * tracer, by a suspend, and by task work of io_uring. If the call has carried out no operation, and
- * timeout_ns is a deadline or HWT_NEVER, the call fails with EINTR after a signal handler, and
- * waits on after any other interruption, as ppoll() does. If the call has carried out
- * operations, or timeout_ns is a duration, the call returns with -EINTR in @result, whether or not
- * a handler has run. So a program that is to sleep undisturbed submits its operations first, and
- * then waits in a second call, until a deadline. libhwt does so.
+ * tracer, by a suspend, and by task work of io_uring. If the call has carried out operations, or
+ * timeout_ns is a duration, the call returns 0 with -EINTR in @result, whether or not a handler has
+ * run. In all other cases, the call fails with EINTR after a signal handler, and waits on after any
+ * other interruption, as ppoll() does. So a program that is to sleep undisturbed submits its
+ * operations first, and then waits in a second call, until a deadline. libhwt does so.
  *
- *	EINTR	a signal handler has run, and no operation was carried out; events may have been
- *		moved
+ *	EINTR	a signal handler has run, and no operation was carried out: during a wait until a
+ *		deadline or without a limit, or before the wait, while another thread carried out
+ *		operations. Events may have been moved
  *	EINVAL	the context has no mapped rings; or op_tail is further ahead of op_head than the
  *		ring has entries; or sigmask is not 0 without HWT_ENTER_SIGMASK
  */
@@ -881,8 +889,8 @@ struct hwt_enter_args {
  *	-ENOTTY		the command is unknown
  *	-EBADF		the descriptor is open for reading only
  *	-EOPNOTSUPP	HWT_FEATURE_URING is not set; or the io_uring has IORING_SETUP_IOPOLL, and
- *			the kernel accepts only files that can be polled for completions (Linux 6.12
- *			does, Linux 7.2 does not)
+ *			the kernel refuses files that cannot be polled for completions (Linux 6.12
+ *			refuses them, Linux 7.2 does not)
  *
  * Times are in the time namespace of the submitting task. A command completes only once, so a
  * periodic timeout cannot be a command. Schedule it by HWT_IOC_SCHEDULE, and get its events with

@@ -35,7 +35,7 @@
 #include "core/trace.h"
 #include "core/wait.h"
 
-/* A reading of the clock serves up to this many calls of clients, within one jiffy. */
+/* Read the clock again after this many callbacks at the latest, or when jiffies have changed. */
 #define HWT_BH_CALLS		16
 /* A timer of timer_list is exact up to this many jiffies ahead; a later one may fire too late. */
 #define HWT_JIFFIES_EXACT	60
@@ -52,7 +52,10 @@ static void hwt_bh_timer_start(struct hwt_shard *shard, u64 ns)
 
 	shard->bh.timer_ns = ns;
 	if (shard->bh.by_jiffies) {
-		/* Jiffies begin at multiples of TICK_NSEC. A timer fires a jiffy later than set. */
+		/*
+		 * Jiffies begin at multiples of TICK_NSEC. A timer of timer_list fires in the jiffy
+		 * after the one that it is set for, hence the "- 1" below.
+		 */
 		left = div_u64(ns + TICK_NSEC - 1, TICK_NSEC) - div_u64(ktime_get_ns(), TICK_NSEC);
 		if ((s64)left <= HWT_JIFFIES_EXACT) {
 			mod_timer(&shard->bh.timer, now + max_t(s64, left, 1) - 1);
@@ -103,13 +106,13 @@ static void hwt_bh_timer_lower(struct hwt_shard *shard)
 	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
 }
 
-/* Start a timer for an isolated CPU. Runs in hard interrupt context. */
+/* Start a timer on this CPU for an isolated CPU, which must not start it. Interrupts are off. */
 static void hwt_bh_call(void *shard)
 {
 	hwt_bh_timer_lower(shard);
 }
 
-/* Start a timer for a kick in NMI or with interrupts off. */
+/* Start a timer for a kick that was made in NMI or with interrupts off. */
 static void hwt_bh_irq_work(struct irq_work *work)
 {
 	hwt_bh_timer_lower(container_of(work, struct hwt_shard, irq_work));
@@ -125,9 +128,10 @@ void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct)
 	u64 wake;
 
 	/*
-	 * Barrier bh.kick, pairs with sleep.mb in hwt_engine_publish(): the pass that has stored
-	 * the wake_tick that is read here looks for work once more after that. This last look finds
-	 * what the caller has changed before the kick (shard->reclaim, the clock).
+	 * Barrier bh.kick, pairs with sleep.mb in hwt_engine_publish(): if this CPU reads a
+	 * wake_tick of 0, it does not kick, because a pass has yet to store the next wake_tick. The
+	 * last look for work, which follows that store, finds what the caller has changed before
+	 * the kick (shard->reclaim, the clock).
 	 */
 	smp_mb();
 	wake = atomic64_read(&shard->wake_tick);
@@ -140,16 +144,17 @@ void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct)
 	tick = max(tick, hwt_ns_to_tick(shard, hwt_clock_now(shard)) + 1);
 	preempt_disable();
 	/*
-	 * Barrier bh.lower, pairs with kernel.irq_work in irq_work_run(): if irq_work_queue() below
-	 * finds the work pending, the work has yet to read wake_tick, and reads the lower tick. The
-	 * caller has pushed its timeout, or changed the state, before it has read wake_tick
-	 * (push.add, push.active, state.pull), so the pass at the lower tick finds the change.
+	 * Barrier bh.lower, pairs with kernel.irq_work in irq_work_run(): the lower tick is stored
+	 * before irq_work_queue() below finds out whether the work is pending. The pass at the
+	 * lower tick finds the caller's timeout, because the caller has pushed it, or changed its
+	 * state, before this CPU has read wake_tick (push.add, push.active, state.pull).
 	 */
 	while (tick < wake && !atomic64_try_cmpxchg(&shard->wake_tick, (s64 *)&wake, tick))
 		;
 	/*
 	 * Barrier bh.irq, pairs with kernel.irq_work in irq_work_run(): if the work is pending
-	 * already, hwt_bh_irq_work() has yet to read wake_tick, and reads the tick stored here.
+	 * already, irq_work_queue() does nothing. Then hwt_bh_irq_work() has yet to read wake_tick,
+	 * and reads the tick stored above.
 	 */
 	if (tick < wake && !direct)
 		irq_work_queue(&shard->irq_work);
@@ -217,7 +222,7 @@ void hwt_bh_relax(struct hwt_shard *shard)
 /*
  * The part of hwt_bh_claim() for a timeout that is periodic, does not fire, or is changed by
  * another CPU meanwhile. On entry, the timeout is in current_timeout. If it does not fire, set
- * current_timeout to NULL, and link the timeout again if its deadline was moved back.
+ * current_timeout to NULL, and link the timeout again if it was put off to a later tick.
  */
 static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				       u64 *tick)
@@ -280,8 +285,9 @@ static __always_inline bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_tim
 	struct hwt_change change;
 
 	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
-	 * @timeout in current_timeout sees what the previous callback wrote.
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that asks whether
+	 * the previous callback executes, and finds @timeout in current_timeout, sees what that
+	 * callback wrote.
 	 */
 	smp_store_release(&shard->engine.current_timeout, timeout);
 	change = hwt_state_fire_bh(old, shard->buckets.cursor, hwt_touched_tick(shard, timeout), 0);
@@ -414,8 +420,9 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
 	if (!hwt_due_take(shard, timeout, &due))
 		return false;
 	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
-	 * @timeout in current_timeout sees what the previous callback wrote.
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that asks whether
+	 * the previous callback executes, and finds @timeout in current_timeout, sees what that
+	 * callback wrote.
 	 */
 	smp_store_release(&shard->engine.current_timeout, timeout);
 	/*
@@ -488,7 +495,11 @@ static bool hwt_bh_enter(struct hwt_shard *shard)
 	entered = !shard->stopping && !shard->bh.in_pass;
 	if (entered) {
 		shard->bh.in_pass = true;
-		/* In a softirq, current is the interrupted task. The callbacks see the same. */
+		/*
+		 * In a softirq, current is the interrupted task, here and in the callbacks. So a
+		 * call that finds engine.task == current was made in this softirq, or in a hard
+		 * interrupt during it.
+		 */
 		shard->engine.task = current;
 		hwt_count(&shard->wakeups, 1);
 	}
@@ -507,12 +518,13 @@ static bool hwt_bh_set_back(const struct hwt_shard *shard)
 }
 
 /*
- * End passes, and start a timer for the next one. If @more work is left, start the timer for the
- * present time. A timer for a past time would run in the present softirq, and prolong it.
+ * End the passes of a softirq, and start a timer for the next pass. If @more work is left, start
+ * the timer for the present time. A softirq of hrtimers reads the clock once, at its beginning. It
+ * would also run a timer that is started here for a time before that, and so last longer.
  *
- * On CLOCK_REALTIME, the present time may be past for the softirq: a softirq of hrtimers reads the
- * clock at its beginning, and the clock may be set back after that. So if work is left on this
- * clock, or if the clock was set back, continue at the next jiffy, in the softirq of timer_list.
+ * If CLOCK_REALTIME was set back since the softirq began, the present time is such a time. So on
+ * this clock, if work is left or the clock was set back, the next pass comes at the next jiffy, in
+ * the softirq of timer_list.
  *
  * Another CPU may lower wake_tick meanwhile. Either this call reads the lower tick, or the other
  * CPU finds bh.timer_ns as set here, and starts a timer for its earlier tick.
@@ -595,7 +607,11 @@ void hwt_bh_init(struct hwt_shard *shard)
 			  HRTIMER_MODE_ABS_SOFT);
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock_init(&shard->bh.expiry);
-	/* A callback may wait for one under another shard's lock: each lock has its own class. */
+	/*
+	 * A callback runs under bh.expiry of its shard. If it waits for a callback of another
+	 * shard, it also takes bh.expiry of that shard: each lock has a class of its own, or
+	 * lockdep would report a recursion.
+	 */
 	lockdep_register_key(&shard->bh.expiry_key);
 	lockdep_set_class(&shard->bh.expiry, &shard->bh.expiry_key);
 	atomic_set(&shard->bh.waiters, 0);
@@ -626,9 +642,12 @@ void hwt_bh_free(struct hwt_shard *shard)
 	called = shard->bh.called;
 	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
 	if (called) {
-		/* Another CPU may have yet to run hwt_bh_call(): make it handle all calls. */
+		/* hwt_bh_call() may still be queued on a CPU: make all CPUs handle their queues. */
 		on_each_cpu(hwt_bh_nothing, NULL, 1);
-		/* No barrier: wait for the interrupts in which hwt_bh_call() may still run. */
+		/*
+		 * No barrier, but a wait for the interrupts in which hwt_bh_call() may still run: a
+		 * CPU runs hwt_bh_nothing() first, because another CPU waits for it.
+		 */
 		synchronize_rcu();
 	}
 	hwt_timer_delete_sync(&shard->bh.timer);

@@ -148,10 +148,11 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 }
 
 /*
- * Return the lowest entry of @soonest, which has an entry for each word of the top level's bitmap,
- * and store the index of this entry in *@word. Return HWT_TICK_NEVER if the level is empty. The
- * search begins with the word that the cursor reaches next, and ends when all remaining buckets
- * begin at or after the lowest entry found, because no later entry can be lower.
+ * Return the lowest entry of @soonest, and store its index in *@word. @soonest has an entry for
+ * each word of the top level's bitmap: a lower bound of the ticks in the buckets of that word.
+ * Return HWT_TICK_NEVER if the level is empty. The search begins with the word that the cursor
+ * reaches next. It ends when all remaining buckets begin at or after the lowest entry found,
+ * because no later entry can be lower.
  */
 static u64 hwt_top_soonest(struct hwt_buckets *buckets, unsigned int *word,
 			   struct hwt_search *search)
@@ -213,7 +214,10 @@ static bool hwt_top_next(struct hwt_buckets *buckets, struct hwt_search *search)
 	return true;
 }
 
-/* Find the next bucket to enter: any bucket of a level comes before those of the level above. */
+/*
+ * Find the bucket that the cursor enters next. Search from level 0 upwards, because all buckets of
+ * a level begin before those of the level above. Return false if all buckets are empty.
+ */
 static bool hwt_buckets_next(struct hwt_buckets *buckets, struct hwt_search *search)
 {
 	const struct hwt_level *level, *top = hwt_top_level(buckets);
@@ -245,9 +249,10 @@ static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
 }
 
 /*
- * Return the tick of the next work: the cursor if a cascade or a rebase is not complete, or
- * HWT_TICK_NEVER if all buckets are empty. Else return a lower bound of the ticks of the timeouts
- * in buckets. If no timeout was removed or pushed back, the bound is the lowest of these ticks.
+ * Return the tick of the next work. This is the cursor if timeouts have yet to be moved after a
+ * cascade or hwt_buckets_rebase(), and HWT_TICK_NEVER if all buckets are empty. Else it is a lower
+ * bound of the ticks of the timeouts in buckets: the lowest of them, unless a timeout was removed,
+ * or its tick was raised in place (pushed back).
  */
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 {

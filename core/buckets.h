@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The buckets of a wheel: a data structure without a lock, a clock, a thread or memory of its own.
- * The core, and in user space libhwt and tests, call it. The callers serialize all calls on the
- * same buckets. The core does so by the shard's lock.
+ * Its users are the core, the device and, in user space, libhwt and tests. They serialize all calls
+ * on the same buckets: the core by the shard's lock, the device by the context's lock.
  *
  * The buckets read the tick of a timeout from its state whenever they need it, and keep no copy. So
  * the caller may raise the tick of a timeout in a bucket at any time ("push back"): when the cursor
@@ -47,7 +47,7 @@ struct hwt_level {
  * @bucket:    the buckets of all levels, level 0 first
  * @top:       the top level's first bucket in @bucket
  * @occupied:  a bitmap of @bucket: a bit is set while the bucket's list is not empty
- * @soonest:   for each word of the top level's part of @occupied, a lower bound of @first of the
+ * @soonest:   for each word of the top level's part of @occupied, a lower bound of the ticks in the
  *             buckets whose bits are set in the word; undefined if the word is 0
  * @due:       timeouts that are due, for the caller to take. hwt_buckets_advance() appends them in
  *             the order of ticks; hwt_buckets_insert() appends a timeout that is due already
@@ -57,6 +57,9 @@ struct hwt_level {
  *             from all buckets and from @due
  * @gathering: true from hwt_buckets_rebase() until all buckets have been emptied
  * @rebased:   true from hwt_buckets_rebase() until @moving is empty again
+ *
+ * hwt_buckets_rebase() sets the cursor to any tick, earlier ones included. Then all timeouts are
+ * moved to the lists for their ticks anew.
  */
 struct hwt_buckets {
 	struct hwt_level	level[HWT_LEVELS_MAX];

@@ -87,8 +87,9 @@ static void hwt_call_check(const struct hwt_runner *runner, const struct hwt_cal
 
 #ifdef CONFIG_LOCKDEP
 /*
- * Each callback holds this map. While a task holds it, hwt takes no map of a further timeout: if
- * both had the same lockdep class, lockdep would report a recursion.
+ * Each callback holds this map. While a task holds it, hwt takes no map of another timeout: the
+ * timeout of the callback and the other one may have the same lockdep class, and lockdep would
+ * report a recursion.
  */
 static struct lockdep_map hwt_inside_map =
 	STATIC_LOCKDEP_MAP_INIT("hwt_callback", &hwt_inside_map);
@@ -104,7 +105,10 @@ static unsigned int hwt_lockdep_subclass(const struct hwt_shard *shard)
 	return hwt_is_bh(shard) ? SINGLE_DEPTH_NESTING : 0;
 }
 
-/* Tell lockdep that the caller will wait for a timeout's callback. Do nothing in a callback. */
+/*
+ * Tell lockdep that the caller will wait for a timeout's callback. In a callback, do nothing,
+ * because lockdep might report a false recursion (hwt_inside_map).
+ */
 void hwt_lockdep_sync(struct hwt_timeout *timeout)
 {
 	unsigned long flags;
@@ -159,7 +163,10 @@ static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
 	lock_map_release(&hwt_inside_map);
 }
 
-/* Take the maps for a call in a softirq, even if the interrupted task holds hwt_inside_map. */
+/*
+ * Take the maps for a call in a softirq. Unlike hwt_lockdep_begin(), do not test whether
+ * hwt_inside_map is held: the interrupted task may hold it.
+ */
 void hwt_lockdep_begin_bh(struct hwt_shard *shard, struct hwt_call *call)
 {
 	lock_map_acquire_read(&hwt_inside_map);
@@ -250,8 +257,8 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 
 /*
  * Prepare to call @fn, a client's function, for a timeout, and fill in @call. The timeout is
- * RUNNING, so its memory is valid. For shard->clock_set, the timeout is shard->clock_timeout.
- * Releases the shard's lock.
+ * RUNNING, so its memory is valid. If @fn is shard->clock_set, which is called for no timeout,
+ * @timeout is the dummy shard->clock_timeout. Releases the shard's lock.
  */
 void hwt_call_begin(struct hwt_shard *shard, struct hwt_runner *runner,
 		    struct hwt_timeout *timeout, const void *fn,

@@ -51,7 +51,10 @@ static bool hwt_debug_whole(const struct hwt_timeout *timeout)
 	       timeout->check == __HWT_CHECK_STATIC;
 }
 
-/* The part of hwt_debug_used() with "debug". Any context. */
+/*
+ * hwt_debug_used() if the module parameter "debug" is set: return false, with a report, if a
+ * timeout was not initialised, or was copied. Any context.
+ */
 bool __hwt_debug_used(const struct hwt_timeout *timeout)
 {
 	if (hwt_debug_whole(timeout))
@@ -225,7 +228,10 @@ static void hwt_debug_activate(struct hwt_timeout *timeout) { }
 static void hwt_debug_deactivate(struct hwt_timeout *timeout) { }
 #endif
 
-/* The part of hwt_debug_track() with "debug". Called under the shard's lock. */
+/*
+ * hwt_debug_track() if the module parameter "debug" is set. Called under the shard's lock, before
+ * the change of the state to @state.
+ */
 void __hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	u8 tracked = timeout->tracked;

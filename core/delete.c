@@ -43,10 +43,10 @@ static bool hwt_delete_last(struct hwt_shard *shard, struct hwt_timeout *timeout
 }
 
 /*
- * Collect a timeout that is SUBMITTED, unless it is on shard->owed. If the timeout is ARMED but not
- * RUNNING, and can be taken off its submission list alone, do not collect it, but set *@taken.
- * Return the state. SUBMITTED remains set in it only if *@taken is set or the timeout is on
- * shard->owed.
+ * Collect a timeout that is SUBMITTED, unless it is on shard->owed. If the timeout is the newest
+ * entry of its submission list, ARMED, and not RUNNING, only take it off that list, and set
+ * *@taken. Return the state. SUBMITTED remains set in it only if *@taken is set or the timeout is
+ * on shard->owed.
  */
 static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeout, bool *taken,
 			      unsigned long *flags)
@@ -59,7 +59,7 @@ static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeo
 		if (*taken) {
 			if ((state & (HWT_F_ARMED | HWT_F_RUNNING)) == HWT_F_ARMED)
 				break;
-			/* It cannot be given back: it was cancelled, or its callback executes. */
+			/* It cannot be given back: it is not ARMED, or its callback executes. */
 			hwt_collect_one(shard, timeout);
 			*taken = false;
 			continue;
@@ -75,8 +75,9 @@ static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeo
 /*
  * Do what hwt_delete() or, if @try is true, hwt_try_delete() does; the shard's lock may be dropped
  * and taken again. @set: HWT_F_SHUTDOWN to shut the timeout down, too, else 0. @flags: from the
- * spin_lock_irqsave() of the lock. Return 1 if the timeout was pending, and the hold is over;
- * -EBUSY if @try is true and a callback is executing; else 0.
+ * spin_lock_irqsave() of the lock. Return 1 if the timeout was pending and this call has ended its
+ * hold; -EBUSY if @try is true and a callback is executing; else 0: the timeout was not pending, or
+ * its callback is executing.
  */
 int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try,
 		      unsigned long *flags)
@@ -153,9 +154,10 @@ static int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout,
  *
  * Return: true if the timeout was pending and is given back: it is in no list any more, its hold is
  * over, and the memory and the reference of the hold are the caller's. False if the timeout is not
- * given back: it was not pending, or its callback is executing on a thread wheel, and the hold ends
- * after the callback. After false, the timeout is in no list, either, unless it was cancelled
- * before and its ->cancelled or ->release has yet to be called.
+ * given back: it was not pending, or its callback is executing on a thread wheel. In the second
+ * case, the timeout does not fire again, and its hold ends after the callback. After false, if no
+ * other context schedules the timeout, it is in use only while its callback or ->release is
+ * executing, or while its ->cancelled or ->release has yet to be called.
  */
 bool hwt_delete(struct hwt_timeout *timeout)
 {

@@ -168,8 +168,10 @@ void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tic
 	if (current != shard->engine.task && tick < (u64)atomic64_read(&shard->wake_tick)) {
 		hwt_engine_kick_locked(shard, tick);
 		/*
-		 * If the timeout had been submitted before @tick, the submission would have woken
-		 * the engine. So if @tick has passed, the timeout was scheduled after that.
+		 * If @tick has passed, assume that the timeout was scheduled after @tick: an
+		 * earlier call would have kicked the engine, and wake_tick would not be beyond
+		 * @tick now. This is wrong if the engine is slow to wake up, or if the timeout was
+		 * scheduled during its callback: then its lateness is counted too short.
 		 */
 		past |= tick < hwt_engine_tick(shard);
 	}
@@ -196,7 +198,10 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 		hwt_worker_wake(shard);
 	else if (current != shard->engine.task || in_softirq())
 		hwt_engine_kick_locked(shard, 0);
-	/* Wake hwt_wait(): it does not wait for a ->release, and a cancel does not wake it. */
+	/*
+	 * Wake hwt_wait() here, because a cancel wakes no task. If only a ->release has yet to be
+	 * called, hwt_wait() does not wait for it.
+	 */
 	hwt_wake_timeout(shard, timeout);
 }
 
@@ -292,8 +297,9 @@ void hwt_collect_submitted(struct hwt_shard *shard)
 		inbox = per_cpu_ptr(shard->inbox, cpu);
 		/*
 		 * Collect inbox->fresh, move the submission lists to inbox->fresh, and collect
-		 * these entries. If another context moves the lists while the lock is dropped,
-		 * inbox->fresh was empty, and the change of inbox->taken ends the loop.
+		 * these entries. Another context may move the lists while the lock is dropped, but
+		 * only if inbox->fresh is empty. Then the loop that has dropped the lock has
+		 * nothing left to collect, and ends because inbox->taken has changed.
 		 */
 		end = inbox->taken + 1;
 		while (time_before(inbox->taken, end) &&
@@ -333,8 +339,9 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	unsigned long end = inbox->taken + 1;
 
 	/*
-	 * If @cpu has pushed the timeout, it is in inbox->fresh now, or after the lists are taken
-	 * once more. If the timeout is in neither batch, the caller tries again.
+	 * If @cpu has pushed the timeout, it is in inbox->fresh now, or when the lists of @cpu are
+	 * moved there the next time. So collect only these two batches. If the timeout is in
+	 * neither, it was not pushed yet, or another CPU has pushed it: the caller tries again.
 	 */
 	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
 	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu)) {
@@ -406,7 +413,10 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 		atomic64_set(&periodic->run.next_ns,
 			     hwt_add_ns(hwt_clock_now(shard),
 					atomic64_read(&periodic->run.period_ns)));
-	/* If the clock is set back, a touch to a later time must not delay the next firing. */
+	/*
+	 * If a touch is later than next_ns, it came after the timeout had begun to fire, or the
+	 * clock was set back since. Undo the touch, or it would delay the next firing.
+	 */
 	hwt_untouch(timeout, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 }
@@ -586,9 +596,10 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 /* -- Passes -------------------------------------------------------------- */
 
 /*
- * Raise shard->intake_since to the tick at which the engine was woken. If a timeout with an earlier
- * tick had been submitted before its tick, the submission would have woken the engine earlier. So
- * each timeout with an earlier tick that is collected from now on was scheduled after its tick.
+ * Raise shard->intake_since to T, the tick in which the engine was woken, but not beyond @now or
+ * the tick until which the engine was to sleep. Suppose that a timeout with a tick before T is
+ * collected from now on. If it had been submitted before its tick, the submission would have woken
+ * the engine before T. So it was scheduled when its tick had passed, or during its callback.
  */
 static void hwt_engine_intake_since(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
@@ -675,7 +686,10 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 		if (now < shard->buckets.cursor)
 			hwt_buckets_rebase(&shard->buckets, now);
 	}
-	/* Wake hwt_wheel_flush() even if @jump is 0: it may wait since a change that was undone. */
+	/*
+	 * Wake hwt_wheel_flush() even if @jump is 0: the clock may have been set when the flush
+	 * began to wait, and set back since then.
+	 */
 	hwt_wake(shard, shard);
 	return jump;
 }
@@ -750,7 +764,10 @@ static unsigned int hwt_engine_serve(struct hwt_shard *shard, u64 now, unsigned 
 	return served;
 }
 
-/* Collect a step of submissions, return their number. If that is all, set intake_since to @now. */
+/*
+ * Collect up to HWT_COLLECT_STEP submissions, and return their number. If it is smaller, no
+ * submission is left: set intake_since to @now.
+ */
 static unsigned int hwt_engine_collect(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
 {
@@ -800,10 +817,9 @@ void hwt_engine_pass(struct hwt_shard *shard)
 	 * The engine is awake: no tick is before a wake_tick of 0, so no submission kicks it.
 	 *
 	 * Barrier pass.mb, pairs with kick.before in __hwt_engine_kick() and state.pull in
-	 * hwt_arm(): if a caller finds @kicked still set, and so does not kick, this pass finds the
-	 * caller's submission or new tick. This pass also finds the submission or new tick of a
-	 * caller that set @kicked before this pass cleared it and, on a BH shard, of each caller
-	 * that has lowered wake_tick.
+	 * hwt_arm(): this pass finds the submission or new tick of each caller that has set
+	 * @kicked, or found it set, before the store above. On a BH shard, it also finds that of
+	 * each caller that has lowered wake_tick before this xchg.
 	 */
 	wake_tick = atomic64_xchg(&shard->wake_tick, 0);
 
@@ -851,7 +867,7 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	if (!list_empty(&shard->owed) || !list_empty(&shard->buckets.due)) {
 		if (!shard->nr_workers)
 			return 0;
-		/* A task that links a due timeout may kick only the engine, so wake a worker. */
+		/* Wake a worker: a task that links a due timeout at most kicks the engine. */
 		hwt_worker_wake(shard);
 	}
 	tick = hwt_buckets_next_tick(&shard->buckets);
@@ -921,7 +937,7 @@ static void hwt_engine_wait(struct hwt_shard *shard, u64 tick)
 	u64 reclaim_at = shard->reclaim_at;	/* written by this thread only */
 	bool kicked;
 
-	/* Use the exact time of @reclaim_at: the next tick may be much later. */
+	/* Use the exact time of @reclaim_at, not rounded up to a tick: a tick may last an hour. */
 	if (reclaim_at)
 		expires = min(expires, ns_to_ktime(hwt_mono_to_clock(shard, reclaim_at)));
 	if (shard->wait == HWT_WAIT_BUSY)
@@ -945,9 +961,10 @@ static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 	atomic64_set(&shard->wake_tick, tick);
 	/*
 	 * Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
-	 * hwt_cancel_claim(): if caller A reads the new sleep_seq and then sets SUBMITTED of a
-	 * timeout, and caller B then moves or cancels the timeout, caller B also sees wake_tick,
-	 * @kicked and @reclaim as the engine has written them before sleep_seq.
+	 * hwt_cancel_claim(): suppose that caller A reads the new sleep_seq and then sets SUBMITTED
+	 * of a timeout, and that caller B then moves or cancels the timeout. Caller B sees
+	 * wake_tick, @kicked and @reclaim as the engine has written them before sleep_seq, so it
+	 * leaves out no kick that the sleeping engine needs.
 	 */
 	smp_store_release(&shard->sleep_seq, shard->sleep_seq + 1);
 	/*
@@ -979,8 +996,9 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 	tick = collected < HWT_COLLECT_STEP ? hwt_engine_target(shard) : 0;
 	spin_unlock_irq(&shard->lock);
 	/*
-	 * If hwt_bh_kick() has stored an even lower tick in wake_tick meanwhile, keep that tick. No
-	 * barrier: the engine's sleep, or the timer of a BH shard, ends at the lowest tick stored.
+	 * On a BH shard, hwt_bh_kick() may have stored an even lower tick in wake_tick meanwhile:
+	 * keep that tick. No barrier: a caller that still reads the higher tick may kick for
+	 * nothing, but leaves out no kick.
 	 */
 	while (tick < published &&
 	       !atomic64_try_cmpxchg(&shard->wake_tick, (s64 *)&published, tick))

@@ -110,7 +110,10 @@ static inline void hwt_touch_again(const struct hwt_shard *shard, struct hwt_tim
 {
 	u64 tick = hwt_touched_tick(shard, timeout) ?: shard->buckets.cursor;
 
-	/* No barrier: the next change of the state, or the timeout's collection, is one. */
+	/*
+	 * If another CPU has changed the state, leave it. No barrier: hwt changes the state again,
+	 * by a full barrier, before it calls a function of the client for the timeout.
+	 */
 	if (tick < hwt_state_tick(state))
 		hwt_state_change(timeout, &state, hwt_state_at(state, tick));
 }

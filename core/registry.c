@@ -335,8 +335,8 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	rcu_read_lock();
 	/*
 	 * Barrier clock.list, pairs with clock.add in __hwt_wheel_register(): a wheel in the list
-	 * is fully initialised. READ_ONCE() would do: the reads of the wheel depend on the address
-	 * that it returns.
+	 * is fully initialised. READ_ONCE() of the list's pointers would do: the reads of a wheel
+	 * depend on the address that was read from the list.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (shard = wheel->first_shard; shard; shard = shard->next)

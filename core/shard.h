@@ -122,7 +122,7 @@ struct hwt_shard {
 	 * after a push. A holder of @lock clears it before it takes the lists.
 	 */
 	u8			*active;
-	/* True once calls that schedule fail. Set by a stop, read under RCU. */
+	/* True once no timeout can be scheduled any more. Set by a stop, read under RCU. */
 	bool			closed;
 	/*
 	 * A reference to the engine's task, because a kick may wake the task after it has ended.
@@ -146,34 +146,36 @@ struct hwt_shard {
 	 */
 	atomic64_t		wake_tick ____cacheline_aligned_in_smp;
 	/*
-	 * Number of times that the engine has set @wake_tick to sleep. Only the engine writes this.
+	 * Incremented by the engine only, each time that it has set @wake_tick before a sleep. A
+	 * schedule or cancel that sets SUBMITTED reads this before it sets the bit, and again after
+	 * its push: if the number has changed, it kicks the engine.
 	 */
 	unsigned int		sleep_seq;
 	/* True if the engine was kicked after its last pass began. Cleared by the engine. */
 	bool			kicked;
 	/*
 	 * The time at which @kicked was set, ns on the clock of @woken_ns. Written before @kicked,
-	 * without a barrier. If the engine reads an older time, @intake_since is too low, and some
-	 * timeouts that were scheduled after their tick count as late.
+	 * without a barrier: if the engine reads an older time, @intake_since is too low. Then the
+	 * statistics may count a timeout as late although its tick had passed when it was
+	 * scheduled.
 	 */
 	atomic64_t		kicked_ns;
 	/* True if cancelled timeouts are to be collected. Set by cancels, cleared by the engine. */
 	bool			reclaim;
 	/*
-	 * Protects the members from here to the counters, @link of all timeouts of this shard, and
-	 * entries taken off a submission list. Never held during a callback. Held for bounded
-	 * steps, except that with the parameter "debug", the unloading of a module walks all
-	 * timeouts. Interrupts are off while a CPU holds it, because the caller of hwt_delete() may
-	 * hold a lock that an interrupt handler takes, too.
+	 * A kick in NMI context or with interrupts off queues this. It wakes the engine or, on a BH
+	 * shard, starts a timer.
 	 */
 	struct irq_work		irq_work;
 
 	/*
 	 * Protects the members from here to the counters, @link of all timeouts of this shard, and
-	 * entries taken off a submission list. Held for bounded steps, except that with the
-	 * parameter "debug", the unloading of a module walks all timeouts; never held during a
-	 * callback. Taken with interrupts off, because the caller of hwt_delete() may hold a lock
-	 * that an interrupt handler takes, too.
+	 * entries taken off a submission list. Never held during a callback. Held for bounded
+	 * steps, except in hwt_debug_unload(), which walks all timeouts.
+	 *
+	 * Interrupts are off while a CPU holds it. Otherwise an interrupt handler on that CPU could
+	 * spin for a client's lock whose holder, on another CPU, spins for this lock in
+	 * hwt_delete(): a deadlock.
 	 */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct hwt_buckets	buckets;
@@ -185,14 +187,16 @@ struct hwt_shard {
 	struct list_head	idle;		/* idle workers */
 	u64			calls;		/* number of the last call, see struct hwt_runner */
 	/*
-	 * If a timeout has an earlier tick than this, and was submitted before its tick, it has
-	 * been collected. So a timeout with an earlier tick that is linked from now on was
-	 * scheduled after its tick, and its lateness counts from @past_since.
+	 * A tick. Every timeout with an earlier tick that was submitted before the clock reached
+	 * its tick has been collected. So if a timeout with an earlier tick is linked from now on,
+	 * the clock had reached its tick when it was scheduled: its lateness counts from
+	 * @past_since.
 	 */
 	u64			intake_since;
 	/*
-	 * ns on the wheel's clock. @past_since: when a timeout that was scheduled after its tick
-	 * was last linked. @set_since: when the engine last found that the clock had been set.
+	 * ns on the wheel's clock. @past_since: when hwt last linked a timeout whose tick had
+	 * passed when it was scheduled. @set_since: when the engine last found that the clock had
+	 * been set.
 	 */
 	u64			past_since;
 	u64			set_since;
@@ -240,7 +244,10 @@ struct hwt_shard {
 	/* @runners contains the engine as long as the shard exists, and a worker until it ends. */
 	struct hwt_runner	engine;
 	struct hwt_worker	*worker;
-	/* The engine sets @current_timeout to this while it calls @clock_set. Never armed. */
+	/*
+	 * A dummy: the engine's @current_timeout while the engine calls @clock_set, so that kicks
+	 * and waits treat this call as they treat a callback. Never armed.
+	 */
 	struct hwt_timeout	clock_timeout;
 
 	struct {

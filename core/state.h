@@ -32,11 +32,14 @@
  * side effects. tests/unit/state.c calls them with every combination of bits, and "make
  * check-verify" compares their results with those of the model in tests/verify.
  *
- * The table has the bits that each operation sets (+) and clears (-), and the action that follows;
- * a single "-" means none. The first row of the operation that matches the old state applies. "The
- * tick": the new state has the scheduled tick, and PERIODIC only if the timeout is scheduled as
- * periodic. "To notify": the timeout has a ->cancelled, which no runner has called for the cancel
- * yet. "(left to X)": nothing is done now, because the operation X will act on the timeout later.
+ * The table has the bits that each operation sets (+) and clears (-), and the action that follows
+ * (explained at enum hwt_action); a single "-" means none. The first row of the operation that
+ * matches the old state applies. "The tick": the new state has the scheduled tick, and PERIODIC
+ * only if the timeout is scheduled as periodic. "To call": a ->cancelled or ->release has to be
+ * called at the end of the hold. "To notify": the timeout has a ->cancelled, which no runner has
+ * called for the cancel yet. "Touched": hwt_touch() has put the timeout off to a tick beyond the
+ * cursor. "(left to X)": nothing is done now, because the operation X will act on the timeout
+ * later.
  *
  *   operation  in the state           changes                      action
  *   ---------- ---------------------- ---------------------------- ------------------------
@@ -48,34 +51,34 @@
  *                later, or equal      the tick                     - (the cascade moves it)
  *                earlier              the tick, + SUBMITTED        submit
  *              idle                   the tick, + ARMED SUBMITTED  submit
- *              ... and in each of the last five rows - REARM CANCELLED EXPIRED
+ *              (the rows from SUBMITTED on also clear REARM CANCELLED EXPIRED)
  *   cancel     not pending (also a
  *              one-shot that runs)    -                            -
  *              SUBMITTED or RUNNING   - ARMED REARM                -
  *              ARMED, in a bucket     - ARMED REARM, + SUBMITTED   submit
- *              ... and in each of the last two rows + CANCELLED, - EXPIRED; if the cancel is a
- *              shutdown, + SHUTDOWN in each row
+ *              (the last two rows also set CANCELLED and clear EXPIRED; a shutdown sets SHUTDOWN
+ *              in all rows)
  *   delete     not pending            -                            -
  *              RUNNING                - ARMED REARM                - (left to finish)
  *              else                   - ARMED REARM SUBMITTED      give back
- *              ... and in each of the last two rows + CANCELLED, - EXPIRED; if the timeout is
- *              shut down, too, + SHUTDOWN in each row
+ *              (the last two rows also set CANCELLED and clear EXPIRED; a shutdown sets SHUTDOWN
+ *              in all rows)
  *   reopen     any                    - SHUTDOWN                   -
  *   collect    RUNNING                - SUBMITTED                  - (left to finish)
  *              ARMED                  - SUBMITTED                  link
- *              hwt_state_calls()      -                            append to shard->owed
+ *              to call                -                            append to shard->owed
  *              else                   - SUBMITTED                  the hold is over
  *   end        ARMED (again)          - SUBMITTED                  link
  *              CANCELLED, to notify   - SUBMITTED, + RUNNING       call ->cancelled
  *              else                   - SUBMITTED                  call ->release
  *   fire       not ARMED (cancelled)  -                            - (left to collect)
  *              tick beyond the cursor -                            link (pushed back)
- *              touched beyond it      the touched tick             link
+ *              touched                the touched tick             link (put off)
  *              else                   - ARMED, + RUNNING EXPIRED,  call ->expire
  *                                     periodic: + REARM
  *   fire, BH   not ARMED, or SUBMITTED -                           - (left to collect)
  *              tick beyond the cursor -                            link (pushed back)
- *              touched beyond it      the touched tick             link
+ *              touched                the touched tick             link (put off)
  *              periodic               the next tick, + REARM       link, call ->expire
  *                                     EXPIRED
  *              else                   - ARMED, + EXPIRED           call ->expire
@@ -227,9 +230,9 @@ static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 }
 
 /*
- * hwt_delete() takes a timeout back, under the shard's lock. If SUBMITTED is set, the timeout is
- * pending and hwt_delete() has taken it off its submission list, or it is on shard->owed. @set:
- * HWT_F_SHUTDOWN to shut the timeout down, too, else 0.
+ * hwt_delete() takes a timeout back, under the shard's lock. If SUBMITTED is set in @old, the
+ * timeout is on shard->owed, or it is ARMED and hwt_delete() has taken it off its submission list.
+ * @set: HWT_F_SHUTDOWN to shut the timeout down, too, else 0.
  */
 static inline struct hwt_change hwt_state_delete(u64 old, u64 set)
 {

@@ -27,8 +27,9 @@
 /*
  * Keep interrupts off from the change of a state that sets SUBMITTED to the push. Otherwise a
  * handler could interrupt this CPU before the push, and spin on a client's lock whose holder spins
- * in hwt_delete() until the push: a deadlock. On PREEMPT_RT, no holder of such a lock calls
- * hwt_delete(), so it is enough that the caller has disabled preemption.
+ * in hwt_delete() until the push: a deadlock. On PREEMPT_RT, it is enough that the caller has
+ * disabled preemption: a handler that interrupts the caller spins on raw spinlocks only, and no
+ * holder of a raw spinlock calls hwt_delete().
  */
 static __always_inline unsigned long hwt_irqs_off(void)
 {
@@ -67,10 +68,11 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 	/*
 	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), delete.first
 	 * in hwt_delete_last(), reclaim.mb in hwt_engine_reclaim() and sleep.mb in
-	 * hwt_engine_publish(): the CPU that takes the entry sees what was written before the push.
-	 * If this CPU then finds its byte or shard->reclaim set, the CPU that clears the byte or
-	 * shard->reclaim takes the entry afterwards. If the last collection before a sleep misses
-	 * the entry, this CPU finds wake_tick and sleep_seq of that sleep.
+	 * hwt_engine_publish(): the CPU that takes the entry sees what was written before the push
+	 * (intake.take, delete.first). If this CPU then finds its byte or shard->reclaim set, the
+	 * CPU that clears the byte or shard->reclaim takes the entry afterwards (intake.mb,
+	 * reclaim.mb). If the last collection before a sleep misses the entry, this CPU finds
+	 * wake_tick and sleep_seq of that sleep (sleep.mb).
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(shard->active[cpu])) {
@@ -132,9 +134,11 @@ static __always_inline int hwt_schedule_account(struct hwt_shard *shard, u64 old
 }
 
 /*
- * Hand a SUBMITTED timeout to the engine. If @action is HWT_SUBMIT, the caller has set SUBMITTED,
- * with interrupts off: push the timeout, and restore interrupts to @irqs. @seq is sleep_seq from
- * before SUBMITTED was set. Not inlined, because the usual move to a later tick does not call this.
+ * Hand a SUBMITTED timeout to the engine. If @action is HWT_SUBMIT, the caller has just set
+ * SUBMITTED, with interrupts off: push the timeout, and restore interrupts to @irqs; @seq is
+ * sleep_seq from before SUBMITTED was set. If @action is HWT_HASTEN, SUBMITTED was set before, and
+ * there is nothing to push. In both cases, kick the engine if it would sleep beyond @tick. Not
+ * inlined, to keep hwt_arm() small: the usual move to a later tick does not call this.
  */
 static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick,
 				enum hwt_action action, unsigned int seq, unsigned long irqs)
@@ -160,10 +164,10 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 }
 
 /*
- * A call with HWT_SCHEDULE_EARLIER has found that the tick of *@old is early enough. Undo a touch
- * to a later time than @ns. If the state has changed meanwhile, the engine may have linked the
- * timeout for the touched time: store the state in *@old, and return false, so that the caller
- * decides again.
+ * A call with HWT_SCHEDULE_EARLIER for the deadline @ns has found that the tick in *@old is not
+ * later. If hwt_touch() has put the timeout off to a time later than @ns, undo that. If the state
+ * has changed meanwhile, the engine may have moved the timeout to the tick of hwt_touch(): store
+ * the state in *@old, and return false, so that the caller decides again.
  */
 static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *old)
 {
@@ -174,8 +178,9 @@ static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *o
 	hwt_untouch(timeout, ns);
 	/*
 	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim() and hwt_bh_claim():
-	 * the engine changes the state to the touched tick, and then reads @touched again. This CPU
-	 * sees that state, or the engine's second read sees @touched as lowered here.
+	 * the engine changes the tick in the state to that of @touched, and then reads @touched
+	 * again. This CPU sees the changed state, or the engine's second read sees @touched as
+	 * lowered here.
 	 */
 	smp_mb();
 	state = hwt_timeout_state(timeout);
@@ -206,15 +211,22 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	}
 	old = hwt_timeout_state(timeout);
 	/*
+	 * The cmpxchg that changes the state is two barriers.
+	 *
 	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in
 	 * __hwt_collect_one(), fire.touched in hwt_touched_tick() and state.fire in
 	 * hwt_fire_claim() and hwt_bh_claim(): the next callback sees what the client wrote before
-	 * this call, a new hold begins after all accesses of the last one, and sleep_seq is read
-	 * before SUBMITTED is set. Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq
-	 * and sleep.mb in hwt_engine_publish() and pass.mb in hwt_engine_pass(): if another call
-	 * has set SUBMITTED, the engine collects the timeout at its new tick, or this CPU sees
-	 * wake_tick and shard->kicked as the engine has written them.
+	 * this call (state.fire). The engine sees @touched as lowered by hwt_untouch()
+	 * (fire.touched). A new hold begins after all accesses of the last hold (state.finish).
+	 * sleep_seq is read before SUBMITTED is set, so a call that finds SUBMITTED set sees what
+	 * the engine wrote before this sleep_seq (state.pull, state.cancel, sleep.seq).
+	 *
+	 * Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq and sleep.mb in
+	 * hwt_engine_publish() and pass.mb in hwt_engine_pass(): if another call has set SUBMITTED,
+	 * this CPU sees wake_tick and shard->kicked as the engine wrote them before the sleep_seq
+	 * that the other call has read (state.arm, sleep.seq). If a collection misses the new tick,
+	 * this CPU sees them as the engine wrote them before that collection (sleep.mb, pass.mb).
 	 */
 	do {
 		if (change.action == HWT_SUBMIT)	/* after a failure */
@@ -493,9 +505,11 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 
 	/*
 	 * Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
-	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): __hwt_cancel() reads
-	 * sleep_seq before the state changes, and shard->reclaim after the state has changed. If
-	 * shard->reclaim is set, the pass that clears it finds the timeout cancelled.
+	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): if call A reads sleep_seq
+	 * and then sets SUBMITTED, call B that finds SUBMITTED set sees what the engine wrote
+	 * before this sleep_seq, such as wake_tick and shard->reclaim. A cancel may be A or B
+	 * (state.arm, sleep.seq). If __hwt_cancel() finds shard->reclaim set after this, the pass
+	 * that clears it finds the timeout cancelled (reclaim.mb).
 	 */
 	do {
 		change = hwt_state_cancel(old, set);
@@ -587,7 +601,8 @@ EXPORT_SYMBOL_GPL(hwt_cancel);
  * Return: what the timeout was at the instant of the cancel: HWT_WAS_PENDING if it was pending,
  * ored with HWT_IS_RUNNING if a callback of it was executing. If HWT_IS_RUNNING is not set, the
  * caller sees what the last callback has written. On a BH wheel, HWT_IS_RUNNING may be set although
- * no callback executes, if the engine is just finding that the timeout does not fire.
+ * no callback executes: the engine may be deciding whether the timeout fires, and find that it does
+ * not.
  */
 int hwt_try_cancel(struct hwt_timeout *timeout)
 {
@@ -619,7 +634,10 @@ void hwt_reopen(struct hwt_timeout *timeout)
 {
 	u64 old = hwt_timeout_state(timeout);
 
-	/* No barrier: a later schedule has one, state.arm, after its caller's earlier writes. */
+	/*
+	 * No barrier: nothing fires before a later call schedules the timeout, and that call has a
+	 * barrier (state.arm).
+	 */
 	while (!hwt_state_change(timeout, &old, hwt_state_reopen(old)))
 		;
 }
@@ -700,7 +718,10 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
 		container_of(timeout, struct hwt_periodic, timeout);
 	const struct hwt_shard *shard = timeout->shard;
 
-	/* Just before the callback begins, periodic->run may still be that of the last firing. */
+	/*
+	 * Just before the callback begins, periodic->run still has old values, so the result is
+	 * wrong. The comment of hwt_deadline() tells callers so.
+	 */
 	if (READ_ONCE(periodic->run.mode) == HWT_MODE_FIXED_RATE)
 		return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 	return hwt_deadline_to_tick(shard, hwt_add_ns(hwt_clock_now(shard),
@@ -714,8 +735,9 @@ static u64 hwt_periodic_upcoming(const struct hwt_timeout *timeout)
  * Any context.
  *
  * Return: true while ->expire, ->cancelled or the function that hwt_wheel_stop() was given executes
- * for the timeout; false during ->release. On a BH wheel, also true for the moment in which the
- * engine finds that the timeout does not fire.
+ * for the timeout; false during ->release. On a BH wheel, also true while the engine decides
+ * whether the timeout, which was on the due list, fires: it may find that it does not, and call
+ * nothing.
  */
 bool hwt_running(const struct hwt_timeout *timeout)
 {
@@ -738,8 +760,9 @@ EXPORT_SYMBOL_GPL(hwt_running);
  * Return: the deadline on the wheel's clock, ns, rounded up to a tick (and moved within the slack);
  * U64_MAX if the timeout never fires; 0 if it is not pending. While the callback of a periodic
  * timeout executes, this is the deadline of the next firing (with HWT_MODE_FIXED_DELAY: one period
- * from now). Only the callback itself can rely on this. Another context may call this just before
- * the callback begins, and then gets the deadline of the present firing.
+ * from now). Only the callback itself can rely on this: just before the callback begins, another
+ * context may get the deadline of the present firing or, if the timeout fires for the first time
+ * since it was scheduled, a meaningless value.
  */
 u64 hwt_deadline(const struct hwt_timeout *timeout)
 {

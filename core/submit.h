@@ -14,10 +14,10 @@
  * Change a timeout's state from *@old to @new, and return true. If the state is not *@old any more,
  * store the present state in *@old, and return false.
  *
- * On success, this is a full barrier, on which all callers rely. The barrier orders what a client
- * wrote before it schedules, and what a runner did before it ends a hold, before the change. It
- * orders a caller's later reads of sleep_seq, wake_tick, shard->kicked and shard->reclaim after the
- * change.
+ * On success, this is a full barrier, on which all callers rely. Earlier accesses come before the
+ * change: what a client wrote before it scheduled the timeout, and what a runner did before it ends
+ * the hold. Later reads come after the change: those of sleep_seq, wake_tick, shard->kicked and
+ * shard->reclaim.
  */
 static inline bool hwt_state_change(struct hwt_timeout *timeout, u64 *old, u64 new)
 {

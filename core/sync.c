@@ -49,7 +49,10 @@ static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_tim
 {
 	struct hwt_runner *runner;
 
-	/* If there is no ->release, RUNNING suffices: it is set during every other callback. */
+	/*
+	 * RUNNING is set during each callback, except ->release. So it suffices if there is no
+	 * ->release.
+	 */
 	if (!timeout->ops->release)
 		return hwt_timeout_state(timeout) & HWT_F_RUNNING;
 	list_for_each_entry(runner, &shard->runners, entry)
@@ -189,7 +192,10 @@ static bool hwt_sync_try(struct hwt_shard *shard, struct hwt_runner *runner,
 	return was & HWT_F_PENDING;
 }
 
-/* Return true if the timeout is idle and its ->release has returned. If not, wait a while. */
+/*
+ * Return true if the timeout is idle and its ->release has returned. If not, return false, perhaps
+ * after a wait: the caller tries again.
+ */
 static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -201,7 +207,10 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	}
 	if (!(state & HWT_F_HELD))
 		return true;
-	/* Wait until another CPU has pushed the timeout or, if ARMED is set, cancel it again. */
+	/*
+	 * If only SUBMITTED is set, another CPU has yet to push the timeout: give it some time. If
+	 * ARMED is set, the caller cancels the timeout again.
+	 */
 	spin_unlock_irq(&shard->lock);
 	if ((state & HWT_F_HELD) == HWT_F_SUBMITTED)
 		usleep_range(10, 50);
@@ -370,10 +379,11 @@ static bool hwt_wait_deadlocks(const struct hwt_shard *shard)
  * hold a lock that any callback of the shard takes. On a wheel with at most one worker, lockdep
  * reports such a lock.
  *
- * Return: 1 if the timeout last fired; 0 if it was last cancelled or handed back, or was never
- * scheduled; -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came or, for a caller in a
- * callback of the wheel, if a stop of the wheel has begun; -EDEADLK if the caller is in one of the
- * timeout's own callbacks, or is in any callback on a thread without which no timeout can fire.
+ * Return: 1 if the timeout has fired; 0 if it was cancelled or handed back (even after it had
+ * fired), or was never scheduled; -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came or,
+ * for a caller in a callback of the wheel, if a stop of the wheel has begun; -EDEADLK if the caller
+ * is in one of the timeout's own callbacks, or is in any callback on a thread without which no
+ * timeout can fire.
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
@@ -400,9 +410,9 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 			break;
 		now = ktime_get_ns();
 		/*
-		 * The collection of the timeout wakes this task. If the timeout was collected
-		 * already, or if this task and the engine may both be waiting in callbacks, look
-		 * every reclaim_ms.
+		 * A cancel does not wake this task; the collection of the timeout does. If the
+		 * timeout was collected already, or if the engine may be waiting for this task's
+		 * callback, no collection may come: test again every reclaim_ms.
 		 */
 		look_ns = inside || timeout->owed ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
@@ -425,7 +435,10 @@ EXPORT_SYMBOL_GPL(hwt_wait);
 
 /* -- Flush and barrier ----------------------------------------------------- */
 
-/* Wait until a runner has removed the mark and all callbacks begun before that have returned. */
+/*
+ * Wait until a runner has removed the mark, and then until all callbacks that had begun by that
+ * time have returned.
+ */
 static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 	__must_hold(&shard->lock)
 {
@@ -559,7 +572,10 @@ int hwt_shard_flush(struct hwt_shard *shard)
 
 	hwt_lockdep_shard(shard);
 	spin_lock_irq(&shard->lock);
-	/* Wait until runners have linked the timeouts armed while RUNNING or on shard->owed. */
+	/*
+	 * A timeout that was armed while it was RUNNING or on shard->owed may not be in the buckets
+	 * yet: wait until a runner has linked it.
+	 */
 	if (!shard->stopping)
 		hwt_owed_wait(shard);
 	while (!shard->stopping) {

@@ -33,7 +33,10 @@ static void hwt_thread_pin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
 	int ret = -EBUSY;
 
-	/* If a stop has moved the thread, keep it there. A later stop moves it again. */
+	/*
+	 * If a stop has moved the thread, leave it there. If a stop begins after this check, it
+	 * repeats the move until the thread has ended.
+	 */
 	if (hwt_thread_ends(shard))
 		return;
 	if (cpus_read_trylock()) {
@@ -111,8 +114,8 @@ static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 
 /*
  * Sleep while the system is frozen. try_to_freeze() would return only after the thaw, so a stop
- * could not end the thread. Sleep a jiffy at a time: since Linux 6.7, the thaw wakes a thread only
- * if a wake-up came while the thread was frozen, such as the end of the jiffy.
+ * could not end the thread. Sleep with a timeout of a jiffy: since Linux 6.7, the thaw wakes only a
+ * thread that got a wake-up while it was frozen, such as the end of this timeout.
  */
 static void hwt_thread_freeze(const struct hwt_shard *shard)
 {

@@ -221,7 +221,10 @@ static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u
 	return ret;
 }
 
-/* Initialise a timeout. HWT_IOC_SETUP fails if stats.timeouts is not 0: ctx->wheel is constant. */
+/*
+ * Initialise the timeout of an entry, with ctx->wheel if this is set. ctx->wheel cannot change any
+ * more: HWT_IOC_SETUP fails, because stats.timeouts is not 0.
+ */
 static void hwt_entry_prepare(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -254,7 +257,10 @@ int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 
 	if (ret)
 		return ret;
-	/* There are still no keys, because HWT_IOC_SETUP fails while stats.timeouts is not 0. */
+	/*
+	 * hwt_entry_reserve() may have dropped the lock, but ctx->keyed is still false:
+	 * HWT_IOC_SETUP fails, because stats.timeouts counts this entry and so is not 0.
+	 */
 	if (!++ctx->id_high)
 		ctx->id_high = 1;
 	entry->id = (u64)ctx->id_high << 32 | slot;
@@ -364,8 +370,9 @@ static void hwt_entry_disarm(struct hwt_entry *entry)
 /*
  * Arm an entry in the table for another time, and withdraw its event. @op has the time, the slack
  * and, with HWT_ARM_USER_DATA, new data. @period_ns: the new period of a periodic entry. Return the
- * previous HWT_STATE_ bits, or a negative error. An error changes nothing. If a condition does not
- * hold, only op->generation changes: to 0.
+ * previous HWT_STATE_ bits, or a negative error. An error changes nothing. If a condition in
+ * op->flags (see hwt_entry_refuse()) does not hold, set op->generation to 0, change nothing else,
+ * and return the present HWT_STATE_ bits.
  */
 int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset)
 	__must_hold(&entry->ctx->entries.xa_lock)

@@ -87,7 +87,10 @@ void hwt_event_clock_set(struct hwt_context *ctx, u64 now_ns, s64 jump_ns)
 	if (!entry)
 		return;
 	if (hwt_entry_has_event(entry)) {
-		/* Without the changes that this event reports, the clock would show due_ns now. */
+		/*
+		 * Add the time since the previous change. So due_ns is the time that the clock
+		 * would show now without all the changes that this event reports.
+		 */
 		entry->due_ns += now_ns - jump_ns - entry->fired_ns;
 		entry->fired_ns = now_ns;
 		entry->overruns++;
@@ -180,8 +183,9 @@ static ssize_t hwt_event_read_ends(struct hwt_context *ctx, ssize_t total, int e
 }
 
 /*
- * Move events to the reader until no event is left, the buffer is full, or a signal comes. A pass
- * that leaves no event arms the timer, so a program that uses EPOLLET is told of the next event.
+ * Move events to the reader until no event is left, the buffer is full, or a signal comes. If the
+ * list of events is empty and timeouts are due, run a pass. Each pass arms the timer for the
+ * timeouts that are left, so a program that uses EPOLLET is told of the next event.
  */
 static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 {
@@ -192,8 +196,8 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 
 	while (iov_iter_count(to) >= sizeof(struct hwt_event)) {
 		/*
-		 * If a pass stops early without an event, return: its timer wakes this task to go
-		 * on.
+		 * If a pass stops early without an event, return. The pass has armed the timer,
+		 * which wakes the tasks that wait, and one of them goes on.
 		 */
 		if (list_empty(&ctx->ready) && hwt_pass_due(ctx) && hwt_pass_run(ctx, false) &&
 		    list_empty(&ctx->ready))
@@ -269,7 +273,10 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	 * queue: the lock of the queue ensures this (tests/verify/litmus/poll-wake).
 	 */
 	poll_wait(file, &ctx->wait, wait);
-	/* A kernel thread that does asynchronous I/O for a program runs no pass in poll(). */
+	/*
+	 * A kernel thread that polls for a program (asynchronous I/O) only reports that a pass is
+	 * due: a pass has to take CPU time of the program's own tasks.
+	 */
 	if (current->flags & PF_KTHREAD)
 		due = hwt_pass_due(ctx);
 	else

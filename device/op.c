@@ -109,10 +109,10 @@ static bool hwt_op_move(struct hwt_context *ctx, struct hwt_op *op, s64 offset, 
 }
 
 /*
- * @old is in the table and has the key of @entry, which is not in the table. If @cmd is NULL, move
- * @old to the new deadline or replace @old by @entry; otherwise fail. Return 0 if @entry has
- * replaced @old. Otherwise free @entry, and return the previous HWT_STATE_ bits of @old, or an
- * error.
+ * @old is in the table and has the key of @entry, which is not in the table. If @cmd is not NULL,
+ * fail with -EEXIST. Otherwise, if the modes of the two differ, replace @old by @entry; if they are
+ * the same, move @old to the new deadline. Return 0 if @entry has replaced @old. In all other cases
+ * free @entry, and return the previous HWT_STATE_ bits of @old, or an error.
  */
 static int hwt_op_schedule_over(struct hwt_entry *old, struct hwt_entry *entry,
 				struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)

@@ -27,7 +27,10 @@
 /* Maximum number of timeouts moved, and of timeouts fired, before the lock is dropped */
 #define HWT_PASS_STEP		16
 
-/* Maximum number of steps in a call, to keep poll() of another program's descriptor short. */
+/*
+ * Maximum number of steps in a call. A task that polls a descriptor of another program must not be
+ * kept busy with the timeouts of that program.
+ */
 #define HWT_PASS_STEPS		64
 
 /* -- Ticks --------------------------------------------------------------- */
@@ -94,8 +97,8 @@ static void hwt_pass_start(struct hwt_context *ctx, u64 ns)
 
 /*
  * Return the time. If the clock is CLOCK_REALTIME and was set, let the timer wake all tasks that
- * wait, so that they run a pass. If the clock was set back, this pass also moves all timeouts to
- * the right buckets.
+ * wait, so that they run a pass. If the clock was set back, hwt_pass_step() then moves all timeouts
+ * to the right buckets.
  */
 static u64 hwt_pass_now(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -152,7 +155,11 @@ static void hwt_pass_insert(struct hwt_entry *entry, u64 tick)
 		hwt_pass_start(ctx, ns);
 }
 
-/* Return the tick for a deadline with a slack. */
+/*
+ * Return the tick at which a timeout fires: of the ticks that begin between its deadline and the
+ * end of its slack, the cheapest one (see hwt_tick_relax()). If none begins there, return the first
+ * tick after.
+ */
 u64 hwt_pass_slack_tick(const struct hwt_context *ctx, u64 ns, u64 slack_ns)
 {
 	u64 tick = hwt_pass_deadline_tick(ctx, ns), last;
@@ -216,8 +223,8 @@ void hwt_pass_disarm(struct hwt_entry *entry)
 
 /*
  * Arm a periodic timeout, which is firing, for its first deadline whose tick has not begun. Return
- * the overruns, which is the number of deadlines that are skipped. If any are skipped, set *@due_ns
- * to the tick of the last one.
+ * the overruns: the number of deadlines between the one that fires and this one. If it is not 0,
+ * set *@due_ns to the time of the last of them, rounded up to a tick; else leave *@due_ns as it is.
  */
 u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -298,8 +305,9 @@ static void hwt_pass_pause(struct hwt_context *ctx)
 }
 
 /*
- * End a complete pass: arm the timer for the next tick with work. Return true if the pass has added
- * events before the timer expired: the caller then wakes the tasks that wait.
+ * End a complete pass: arm the timer for the next tick with work. Return true if events were added,
+ * and the timer has not expired: the caller then has to wake the tasks that wait, because the
+ * timer's interrupt has not done so.
  */
 static bool hwt_pass_end(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -324,8 +332,8 @@ static bool hwt_pass_end(struct hwt_context *ctx)
 bool hwt_pass_due(struct hwt_context *ctx)
 {
 	/*
-	 * Barrier next.due, pairs with next.set in hwt_pass_start(): a task that reads the time
-	 * stored by the end of a pass finds the events of this pass afterwards
+	 * Barrier next.due, pairs with next.set in hwt_pass_start(): a complete pass ends with
+	 * hwt_pass_start(), so a task that reads the time stored there then finds the pass's events
 	 * (tests/verify/litmus/pass-event).
 	 */
 	u64 next = atomic64_read_acquire(&ctx->pass.next_ns);
@@ -356,7 +364,10 @@ bool hwt_pass_run(struct hwt_context *ctx, bool all)
 		xa_unlock(&ctx->entries);
 		cond_resched();
 	} while (!end);
-	/* Do not pass EPOLLIN, because another task may have read the events. */
+	/*
+	 * Do not pass EPOLLIN: io_uring would complete its polls, though another task may have read
+	 * the events.
+	 */
 	if (wake)
 		wake_up_interruptible(&ctx->wait);
 	return more;

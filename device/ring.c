@@ -60,7 +60,7 @@ struct hwt_rings_ctx {
 
 /* -- Events -------------------------------------------------------------- */
 
-/* Maximum number of events moved in one step under entries.xa_lock: as many as a pass fires */
+/* Maximum number of events moved before entries.xa_lock is dropped; the same as HWT_PASS_STEP */
 #define HWT_RINGS_FILL_STEP	16
 
 /* Number of operations, or of calls of hwt_rings_fill(), between two checks for a signal */
@@ -90,9 +90,10 @@ static u32 hwt_rings_unread(const struct hwt_rings_ctx *rings)
 }
 
 /*
- * Tell the program whether events wait (HWT_RINGS_MORE). The store needs no release to follow the
- * store of the ring's tail: fill.wmb orders both if this task has moved the last event, and the
- * lock orders both if another task has moved it.
+ * Tell the program whether events wait (HWT_RINGS_MORE). A program that finds HWT_RINGS_MORE
+ * cleared must also find the new tail of the ring. A plain store is enough for this: if this task
+ * has moved the last event, fill.wmb orders the two stores; if another task has moved it, the lock
+ * does.
  */
 void hwt_rings_tell(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -113,9 +114,10 @@ void hwt_rings_tell(struct hwt_context *ctx)
 void hwt_rings_due(struct hwt_context *ctx, bool due)
 {
 	/*
-	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): the interrupt, which has
-	 * no lock, sees initialised rings. READ_ONCE() would do: the address dependency orders the
-	 * accesses.
+	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): the interrupt, which
+	 * takes no lock, sees initialised rings. An acquire is the usual partner of a release, but
+	 * READ_ONCE() would do: the accesses use the pointer, and this address dependency orders
+	 * them.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 
@@ -177,8 +179,9 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	smp_rmb();
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. READ_ONCE() would do: the address dependency orders the
-	 * accesses.
+	 * pointer sees initialised rings. An acquire is the usual partner of a release, but
+	 * READ_ONCE() would do: the accesses use the pointer, and this address dependency orders
+	 * them.
 	 */
 	rings = smp_load_acquire(&ctx->rings);
 	return rings && hwt_rings_unread(rings);
@@ -338,8 +341,9 @@ int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. READ_ONCE() would do: the address dependency orders the
-	 * accesses.
+	 * pointer sees initialised rings. An acquire is the usual partner of a release, but
+	 * READ_ONCE() would do: the accesses use the pointer, and this address dependency orders
+	 * them.
 	 */
 	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
 	int ret;

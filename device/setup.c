@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: HWT_IOC_SETUP, which chooses a context's clock, tick and buckets, keys, and a thread
+ * /dev/hwt: HWT_IOC_SETUP, which sets the clock, tick and buckets of a context. It also sets
+ * whether the program chooses the ids (keys), and whether a kernel thread fires the timeouts.
  */
 #include <linux/err.h>
 #include <linux/log2.h>
@@ -209,7 +210,7 @@ int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
 	return ret;
 }
 
-/* Give a context that is being opened what it has without HWT_IOC_SETUP. */
+/* Give a context that is being opened the default setup, which HWT_IOC_SETUP may replace. */
 int hwt_setup_default(struct hwt_context *ctx)
 {
 	struct hwt_setup setup = {

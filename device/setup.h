@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * HWT_IOC_SETUP, and what a context has without it
+ * HWT_IOC_SETUP, and the default setup of a context
  */
 #ifndef _HWT_DEVICE_SETUP_H
 #define _HWT_DEVICE_SETUP_H

@@ -14,8 +14,9 @@
 #include <linux/types.h>
 
 /*
- * Copy a program's structure @from to the kernel's structure @to. Members that the kernel knows are
- * read once. Return 0, or -E2BIG if a member that the kernel does not know is not zero.
+ * Copy a program's structure @from to the kernel's structure @to. The program may change @from at
+ * any time, so the copy reads each member only once. Return 0, or -E2BIG if a member that the
+ * kernel does not know is not zero.
  */
 static inline int hwt_sized_load(void *to, size_t size, const void *from, size_t from_size)
 {

@@ -6,8 +6,10 @@
  * keys has such timeouts; the key is in sqe->addr. A command keeps the file open until it is
  * completed, so the context outlives the command.
  *
- * In a context without a wheel, a task has to run a pass when a command is due: the task that has
- * submitted the carrier, which is one of the commands.
+ * In a context without a wheel, a task has to run a pass when a timeout is due. For this, the
+ * oldest armed command is the carrier: the timer's interrupt queues task work for the carrier, and
+ * the task that has submitted the carrier then runs a pass, for all commands. When the carrier is
+ * detached from its timeout, the next command becomes the carrier.
  */
 #include "hwt_compat.h"
 #include "device/context.h"
@@ -55,7 +57,8 @@ static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
  *   the issuing call	until the command is attached to its entry
  *   the entry		while entry->cmd is set
  *   the detaching call	afterwards: a firing, a cancel, or a cancellation by io_uring
- *   hwt_uring_carried()	in place of the detaching call, if @carrying was true
+ *   hwt_uring_carried()	in place of the detaching call, if task work of the command was
+ *				queued to run a pass (@carrying of struct hwt_uring_pdu)
  *
  * Commands are attached and detached under entries.xa_lock. The issuing call and a cancellation by
  * io_uring complete a command at once, because issue_flags tell them which of io_uring's locks are
@@ -101,7 +104,10 @@ static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	if (commands->carrier == cmd)
 		commands->carrier = first ? first->cmd : NULL;
 	spin_unlock_irq(&commands->lock);
-	/* The old carrier's task may run late, so let the new carrier's task run a pass, too. */
+	/*
+	 * The task work of the old carrier is to run a pass, but may run late. Let the timer expire
+	 * now, so that the new carrier's task runs a pass, too.
+	 */
 	if (carrying && first)
 		hwt_pass_alarm(entry->ctx, hwt_context_now(entry->ctx));
 	return carrying ? NULL : cmd;
@@ -154,7 +160,10 @@ static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 
 /* -- The carrier ----------------------------------------------------------- */
 
-/* Run a pass in the carrier's task, then complete the carrier if it was detached meanwhile. */
+/*
+ * Task work of the carrier: run a pass. Then complete the carrier if it was detached while this
+ * task work was queued.
+ */
 static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct file *file = get_file(cmd->file);
@@ -176,8 +185,8 @@ static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags
 HWT_DEFINE_URING_WORK(hwt_uring_carry_work, hwt_uring_carried)
 
 /*
- * Called by the interrupt of the context's timer: let the task that has submitted the carrier run a
- * pass for all commands.
+ * Called by the interrupt of the context's timer. If there is a carrier, queue task work for it:
+ * the task that has submitted the carrier then runs a pass, for all commands.
  */
 void hwt_uring_carry(struct hwt_context *ctx)
 {
@@ -245,7 +254,8 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		if (ret)
 			break;
 		/*
-		 * If the timer's interrupt came before a command was armed, it ran no pass: run it.
+		 * If the timer expired before this command was attached, its interrupt may have
+		 * found no carrier, so that no task has run a pass. Run one here.
 		 */
 		if (hwt_pass_due(ctx))
 			hwt_pass_run(ctx, true);

@@ -19,10 +19,10 @@ struct io_uring_cmd;
 /**
  * struct hwt_commands - the timeouts of a context that are commands of io_uring
  * @list:    the entries with a command; protected by entries.xa_lock
- * @lock:    protects @carrier, and the member carrying of all commands. Taken with interrupts
- *           disabled, because the interrupt of the context's timer takes it, too
- * @carrier: the first command of @list, whose task runs a pass when a timeout is due; NULL if
- *           @list is empty. Changes under @lock and entries.xa_lock.
+ * @lock:    protects @carrier, and @carrying of struct hwt_uring_pdu of each command. Taken with
+ *           interrupts disabled, because the interrupt of the context's timer takes it, too
+ * @carrier: the first command of @list: the task that has submitted it runs a pass when a timeout
+ *           is due. NULL if @list is empty. Changes under @lock and entries.xa_lock.
  */
 struct hwt_commands {
 	struct list_head	list;

@@ -106,17 +106,17 @@ MODULE_PARM_DESC(debug, "Report timeouts that are not initialised, initialised o
     ("core/state.h", None, """ * side effects. tests/unit/state.c calls them with every combination of bits, and "make
  * check-verify" compares their results with those of the model in tests/verify.
 """, " * side effects.\n"),
-    ("core/buckets.h", None, """ * The core, and in user space libhwt and tests, call it. The callers serialize all calls on the
- * same buckets. The core does so by the shard's lock.
-""", """ * The callers serialize all calls on the same buckets. The core does so by the shard's lock, the
- * device by that of the context.
+    ("core/buckets.h", None, """ * Its users are the core, the device and, in user space, libhwt and tests. They serialize all calls
+ * on the same buckets: the core by the shard's lock, the device by the context's lock.
+""", """ * The callers serialize all calls on the same buckets: the core by the shard's lock, the device by
+ * the context's lock.
 """),
     ("device/event.c", None, " (tests/verify/litmus/poll-wake)", ""),
     ("device/pass.c", None, " (tests/verify/litmus/pass-wake)", ""),
     ("device/pass.c", None, "\n\t * (tests/verify/litmus/pass-event).", "."),
     ("device/context.h", None, " docs/design.md lists the files of device/.", ""),
-    ("hwt_uapi.h", None, "\n * then waits in a second call, until a deadline. libhwt does so.\n",
-     "\n * then waits in a second call, until a deadline.\n"),
+    ("hwt_uapi.h", None, " in a second call, until a deadline. libhwt does so.\n",
+     " in a second call, until a deadline.\n"),
     ("tests/user/lifecycle.c", None, """ For ids, see ids.c; for races of
  * cancel and modify, see process.c; for deadlines that never come, kernel/test_basics.c and
  * timens.c. "Netty" marks a test that Netty's timer has as well.
