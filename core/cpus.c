@@ -27,7 +27,7 @@
 
 struct hwt_units {
 	unsigned int	nodes;
-	unsigned int	caches;		/* with an online CPU; see hwt_units_add() */
+	unsigned int	caches;		/* with an online CPU */
 	unsigned int	cpus;		/* online */
 };
 
@@ -42,9 +42,8 @@ static u64 hwt_cpu_place(unsigned int cpu)
 }
 
 /*
- * Count a place: its CPU if the CPU is online, and its node and cache if they differ from those of
- * @before, the previous place in the sorted array (NULL: this is the first place). Do not count the
- * cache of an offline CPU, except for the first place, so that there is at least one cache.
+ * Count a place: its node, and its CPU and cache if the CPU is online. Do not count the node or the
+ * cache again if @before, the previous place in the sorted array (NULL: none), has the same.
  */
 static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
 {
@@ -52,7 +51,7 @@ static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
 	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
 
 	units->nodes += !before || (place ^ *before) >> 48;
-	units->caches += !before || (online && (place ^ *before) >> 32);
+	units->caches += online && (!before || (place ^ *before) >> 32);
 	units->cpus += online;
 }
 
@@ -102,17 +101,18 @@ u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 
 	for (i = 0; map && i < n; i++) {
 		hwt_units_add(&seen, places[i], i ? &places[i - 1] : NULL);
-		at = max(seen.cpus, 1U) - 1;
+		at = seen.cpus;
 		of = all.cpus;
 		if (nr_shards <= all.caches) {
-			at = seen.caches - 1;
+			at = seen.caches;
 			of = all.caches;
 		}
 		if (nr_shards <= all.nodes) {
-			at = seen.nodes - 1;
+			at = seen.nodes;
 			of = all.nodes;
 		}
-		map[lower_32_bits(places[i])] = at * nr_shards / of;
+		/* If the first CPUs are offline, none is counted yet: @at is 0. */
+		map[lower_32_bits(places[i])] = (max(at, 1U) - 1) * nr_shards / max(of, 1U);
 	}
 	kfree(places);
 	return map;

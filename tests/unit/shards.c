@@ -332,6 +332,8 @@ static void isolated_cpus(void)
 
 static void number_by_default(void)
 {
+	unsigned int cpu;
+
 	machine(1, 2, 8);
 	CHECK(hwt_shards_choose(hwt_shards) == 1);
 	machine(1, 3, 8);
@@ -339,6 +341,10 @@ static void number_by_default(void)
 	/* Offline CPUs count neither as CPUs nor as caches. */
 	cpumask_clear_cpu(23, &shim_online);
 	CHECK(hwt_shards_choose(hwt_shards) == 3);
+	machine(3, 1, 10);
+	for (cpu = 0; cpu < 10; cpu++)
+		cpumask_clear_cpu(cpu, &shim_online);
+	CHECK(hwt_shards_choose(hwt_shards) == 2);
 	machine(1, 3, 6);
 	cpumask_clear_cpu(0, &shim_online);
 	cpumask_clear_cpu(1, &shim_online);
