@@ -958,7 +958,7 @@ int __hwt_wheel_barrier(struct hwt_wheel *wheel, const struct module *owner);
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel);
 void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 			  struct hwt_wheel_params *params);
-void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats);
+void hwt_wheel_get_stats(const struct hwt_wheel *wheel, struct hwt_wheel_stats *stats);
 
 /* -- Groups ------------------------------------------------------------------ */
 

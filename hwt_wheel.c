@@ -45,7 +45,6 @@ static void hwt_wheel_free(struct hwt_wheel *wheel)
 			hwt_threads_free(shard);
 		hwt_shard_free(shard);
 	}
-	hwt_shares_free(wheel);
 	kfree(wheel->shard_of_cpu);
 	mutex_destroy(&wheel->stop_lock);
 	lockdep_unregister_key(&wheel->stop_key);
@@ -62,7 +61,7 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 		hwt_wait_unused(shard);
 	/*
 	 * Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
-	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and hwt_debug_releasing(), and
+	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and hwt_debug_move(), and
 	 * leave.rcu in hwt_unlock_last(): the CPUs in these functions have ended their kicks and
 	 * unlocked the shards, so only the irq_works of kicks may still use a shard.
 	 */
@@ -81,46 +80,6 @@ static void hwt_wheel_free_work(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-/* Create a wheel that has no shards yet. Return the wheel or NULL. */
-static struct hwt_wheel *hwt_wheel_begin(const struct hwt_wheel_params *params, gfp_t gfp)
-{
-	struct hwt_wheel *wheel = kzalloc(sizeof(*wheel), gfp);
-
-	if (!wheel)
-		return NULL;
-	wheel->nr_shards = params->shards;
-	wheel->priority = params->priority;
-	wheel->own_cpus = params->cpus;
-	strscpy(wheel->name, params->name, sizeof(wheel->name));
-	mutex_init(&wheel->stop_lock);
-	lockdep_register_key(&wheel->stop_key);
-	lockdep_set_class(&wheel->stop_lock, &wheel->stop_key);
-	INIT_LIST_HEAD(&wheel->shares);
-	INIT_WORK(&wheel->free_work, hwt_wheel_free_work);
-	return wheel;
-}
-
-/* Create the shards of a wheel. After an error, the caller calls hwt_wheel_abandon(). */
-static int hwt_wheel_add_shards(struct hwt_wheel *wheel, const struct hwt_wheel_params *params,
-				const u8 *map, gfp_t gfp)
-{
-	struct hwt_shard_args args = {
-		.params = params, .wheel = wheel, .map = map, .node = NUMA_NO_NODE, .gfp = gfp,
-	};
-	struct hwt_shard *shard, **link = &wheel->first_shard;
-
-	for (; args.number < params->shards; args.number++) {
-		if (map)
-			args.node = hwt_shard_node(map, args.number);
-		shard = hwt_shard_create(&args);
-		if (IS_ERR(shard))
-			return PTR_ERR(shard);
-		*link = shard;
-		link = &shard->next;
-	}
-	return 0;
-}
-
 /* End the threads of a wheel that no client knows yet, and free it. */
 static void hwt_wheel_abandon(struct hwt_wheel *wheel)
 {
@@ -131,45 +90,49 @@ static void hwt_wheel_abandon(struct hwt_wheel *wheel)
 /* Create a wheel that is not registered yet. Return the wheel or ERR_PTR. */
 static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, gfp_t gfp)
 {
-	struct hwt_wheel *wheel = hwt_wheel_begin(params, gfp);
+	struct hwt_wheel *wheel = kzalloc(sizeof(*wheel), gfp);
+	struct hwt_shard *shard, **link;
+	unsigned int number;
 	int ret = -ENOMEM;
 	u8 *map = NULL;
 
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
+	wheel->params = *params;
+	wheel->params.name = wheel->name;
+	strscpy(wheel->name, params->name, sizeof(wheel->name));
+	mutex_init(&wheel->stop_lock);
+	lockdep_register_key(&wheel->stop_key);
+	lockdep_set_class(&wheel->stop_lock, &wheel->stop_key);
+	INIT_LIST_HEAD(&wheel->shares);
+	INIT_WORK(&wheel->free_work, hwt_wheel_free_work);
 	if (params->shards > 1) {
 		map = hwt_shard_map_create(params->shards, gfp);
 		wheel->shard_of_cpu = kcalloc(nr_cpu_ids, sizeof(*wheel->shard_of_cpu), gfp);
 		if (!map || !wheel->shard_of_cpu)
-			goto out;
+			goto err;
 	}
-	ret = hwt_wheel_add_shards(wheel, params, map, gfp);
-out:
+	link = &wheel->first_shard;
+	for (number = 0; number < params->shards; number++) {
+		shard = hwt_shard_create(wheel, params, map, number, gfp);
+		ret = PTR_ERR_OR_ZERO(shard);
+		if (ret)
+			goto err;
+		*link = shard;
+		link = &shard->next;
+	}
+	if (params->cpus)
+		wheel->params.cpus = wheel->first_shard->affinity;
 	kfree(map);
-	if (!ret)
-		return wheel;
+	return wheel;
+
+err:
+	kfree(map);
 	hwt_wheel_abandon(wheel);
 	return ERR_PTR(ret);
 }
 
 /* -- Creation and destruction -------------------------------------------- */
-
-/*
- * Let the first shard's engine call the client's clock_set, which may use the whole wheel: so this
- * is called once the wheel is complete. Then kick the engine, which checks the clock: if the clock
- * was set before the wheel was registered, hwt_clock_irq_work() has not kicked the engine.
- */
-static void hwt_wheel_tell_clock_set(struct hwt_wheel *wheel,
-				     const struct hwt_wheel_params *params)
-{
-	struct hwt_shard *shard = wheel->first_shard;
-
-	spin_lock_irq(&shard->lock);
-	shard->clock_set = params->clock_set;
-	shard->clock_set_arg = params->clock_set_arg;
-	spin_unlock_irq(&shard->lock);
-	hwt_engine_kick(shard);
-}
 
 /* See hwt_wheel_create(), a macro that passes the caller's module as @owner. */
 struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
@@ -177,6 +140,7 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 {
 	struct hwt_wheel_params params;
 	struct hwt_wheel *wheel;
+	struct hwt_shard *shard;
 	int ret;
 
 	might_sleep();
@@ -192,41 +156,29 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	wheel->users = 1;
 	hwt_wheel_register(wheel, __builtin_return_address(0), owner);
 	hwt_debugfs_add(wheel);
-	if (params.clock_set)
-		hwt_wheel_tell_clock_set(wheel, &params);
+	if (!params.clock_set)
+		return wheel;
+	/*
+	 * From here on, the first shard's engine may call the client's clock_set, which may use the
+	 * whole wheel. If the clock was set before the wheel was registered, hwt_clock_irq_work()
+	 * has not kicked the engine: kick it, so that it checks the clock.
+	 */
+	shard = wheel->first_shard;
+	spin_lock_irq(&shard->lock);
+	shard->clock_set = params.clock_set;
+	shard->clock_set_arg = params.clock_set_arg;
+	spin_unlock_irq(&shard->lock);
+	hwt_engine_kick(shard);
 	return wheel;
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);
-
-/*
- * Create a shared wheel. CPU hotplug and module unloading wait for hwt_wheels_lock, so do not hold
- * this lock during the creation. If another task meanwhile adds a wheel with the same parameters,
- * return the other task's wheel.
- */
-static struct hwt_wheel *hwt_shared_create(const struct hwt_wheel_params *params,
-					   const void *creator, struct module *owner,
-					   struct hwt_share **share)
-{
-	/* Do not charge the memory to the caller's cgroup: other modules use the wheel, too. */
-	struct hwt_wheel *wheel, *created = hwt_wheel_alloc(params, GFP_KERNEL);
-
-	if (IS_ERR(created))
-		return created;
-	wheel = hwt_shared_add(created, params, creator, owner, share);
-	if (wheel == created)
-		hwt_debugfs_add(created);
-	else
-		hwt_wheel_abandon(created);
-	return wheel;
-}
 
 /* See hwt_wheel_get_shared(), a macro that passes the caller's module as @owner. */
 struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_params,
 					 struct module *owner)
 {
+	struct hwt_wheel *wheel, *created;
 	struct hwt_wheel_params params;
-	struct hwt_share *share = NULL;
-	struct hwt_wheel *wheel;
 	int ret;
 
 	might_sleep();
@@ -236,16 +188,23 @@ struct hwt_wheel *__hwt_wheel_get_shared(const struct hwt_wheel_params *user_par
 	if (ret)
 		return ERR_PTR(ret);
 
-	wheel = hwt_shared_get(&params, owner, &share);
+	wheel = hwt_shared_get(&params, owner, NULL, NULL);
 	if (!wheel) {
-		share = hwt_share_alloc();
-		if (!share)
-			return ERR_PTR(-ENOMEM);
-		wheel = hwt_shared_get(&params, owner, &share);
+		/*
+		 * CPU hotplug and module unloading wait for hwt_wheels_lock, so create the wheel
+		 * without it. Do not charge the memory to the caller's cgroup: other modules use
+		 * the wheel, too.
+		 */
+		created = hwt_wheel_alloc(&params, GFP_KERNEL);
+		if (IS_ERR(created))
+			return created;
+		wheel = hwt_shared_get(&params, owner, created, __builtin_return_address(0));
+		/* Another task may have registered a wheel with these parameters meanwhile. */
+		if (wheel == created)
+			hwt_debugfs_add(created);
+		else
+			hwt_wheel_abandon(created);
 	}
-	if (!wheel)
-		wheel = hwt_shared_create(&params, __builtin_return_address(0), owner, &share);
-	hwt_share_free(share);
 	if (!IS_ERR(wheel))
 		__module_get(THIS_MODULE);
 	return wheel;
@@ -395,24 +354,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_now);
 void hwt_wheel_get_params(const struct hwt_wheel *wheel,
 			  struct hwt_wheel_params *params)
 {
-	const struct hwt_shard *shard = wheel->first_shard;
-
-	*params = (struct hwt_wheel_params) {
-		.name = wheel->name,
-		.tick_ns = shard->tick_ns,
-		.ticks_per_wheel = hwt_revolution(shard),
-		.levels = shard->buckets.levels,
-		.clock = shard->clock,
-		.flags = shard->flags,
-		.max_pending = shard->max_pending,
-		.workers = shard->nr_workers,
-		.cpus = wheel->own_cpus ? shard->affinity : NULL,
-		.shards = wheel->nr_shards,
-		.priority = wheel->priority,
-		.wait = shard->wait,
-		.clock_set = shard->clock_set,
-		.clock_set_arg = shard->clock_set_arg,
-	};
+	*params = wheel->params;
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
 
@@ -424,7 +366,7 @@ EXPORT_SYMBOL_GPL(hwt_wheel_get_params);
  * Any context. The counters are machine words, which wrap round. On 32-bit machines, the member
  * slowest_ns of @stats may consist of halves of two different values.
  */
-void hwt_wheel_get_stats(struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
+void hwt_wheel_get_stats(const struct hwt_wheel *wheel, struct hwt_wheel_stats *stats)
 {
 	const struct hwt_shard *shard;
 
@@ -444,11 +386,9 @@ EXPORT_SYMBOL_GPL(hwt_wheel_get_stats);
  */
 u64 hwt_wheel_pending(const struct hwt_wheel *wheel)
 {
-	struct hwt_wheel_stats stats = { };
-	const struct hwt_shard *shard;
+	struct hwt_wheel_stats stats;
 
-	for (shard = wheel->first_shard; shard; shard = shard->next)
-		hwt_shard_add_stats(shard, &stats);
+	hwt_wheel_get_stats(wheel, &stats);
 	return stats.pending;
 }
 EXPORT_SYMBOL_GPL(hwt_wheel_pending);

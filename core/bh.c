@@ -9,10 +9,8 @@
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
-#include <linux/hardirq.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
-#include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/processor.h>

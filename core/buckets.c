@@ -50,17 +50,6 @@ static unsigned long *hwt_level_map(const struct hwt_buckets *buckets,
 	return buckets->occupied + level->first / BITS_PER_LONG;
 }
 
-/* Return the bucket that a list belongs to; NULL for the lists @due, @never and @moving. */
-static struct hwt_bucket *hwt_list_bucket(const struct hwt_buckets *buckets,
-					  struct list_head *list)
-{
-	struct hwt_bucket *bucket = container_of(list, struct hwt_bucket, list);
-
-	if (bucket < buckets->bucket || bucket >= buckets->bucket + buckets->size)
-		return NULL;
-	return bucket;
-}
-
 /*
  * The @first of a bucket was just set to @tick. If the bucket is on the top level, set the @soonest
  * of its bitmap word to @tick, unless another bucket of the word has an earlier one.
@@ -76,75 +65,48 @@ static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *
 		buckets->soonest[word] = tick;
 }
 
-/* Before a timeout of @tick is put into a bucket, update the bucket's @first and bitmap bit. */
-static void hwt_bucket_note(struct hwt_buckets *buckets, struct hwt_bucket *bucket, u64 tick)
-{
-	bool empty = list_empty(&bucket->list);
-
-	if (!empty && tick >= bucket->first)
-		return;
-	bucket->first = tick;
-	hwt_top_lower(buckets, bucket, tick);
-	if (empty)
-		__set_bit(bucket - buckets->bucket, buckets->occupied);
-}
-
-/* @list has become empty. If it is the list of a bucket, clear the bucket's bit in the bitmap. */
-static void hwt_list_emptied(struct hwt_buckets *buckets, struct list_head *list)
-{
-	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
-
-	if (bucket)
-		__clear_bit(bucket - buckets->bucket, buckets->occupied);
-}
-
-/* Append a timeout, given by its member @link, to @list, which is the right list for @tick. */
-static void hwt_list_put(struct hwt_buckets *buckets, struct list_head *list,
-			 struct list_head *link, u64 tick)
-{
-	struct hwt_bucket *bucket = hwt_list_bucket(buckets, list);
-
-	if (bucket)
-		hwt_bucket_note(buckets, bucket, tick);
-	list_add_tail(link, list);
-}
-
-/* Return the list for a tick. The highest bit in which tick and cursor differ tells the level. */
-static inline struct list_head *hwt_tick_home(struct hwt_buckets *buckets, u64 tick)
-{
-	const struct hwt_level *level = buckets->level, *top = level + buckets->levels - 1;
-	u64 diff = tick ^ buckets->cursor;
-
-	if (tick <= buckets->cursor)
-		return &buckets->due;
-	if (tick == HWT_TICK_NEVER)
-		return &buckets->never;
-	while (level < top && diff >> level[1].shift)
-		level++;
-	return &buckets->bucket[level->first + ((tick >> level->shift) & level->mask)].list;
-}
-
 /*
  * Put a timeout, which is in no list, into the list for the tick in its state. If the cursor has
- * reached the tick, append the timeout to the due list.
+ * reached the tick, append the timeout to the due list. Else the highest bit in which the tick and
+ * the cursor differ tells the level.
  */
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
-	u64 tick = hwt_timeout_tick(timeout);
+	const struct hwt_level *level = buckets->level, *top = hwt_top_level(buckets);
+	u64 tick = hwt_timeout_tick(timeout), diff = tick ^ buckets->cursor;
+	struct list_head *list = &buckets->due;
+	struct hwt_bucket *bucket;
 
-	hwt_list_put(buckets, hwt_tick_home(buckets, tick), &timeout->link, tick);
+	if (tick == HWT_TICK_NEVER) {
+		list = &buckets->never;
+	} else if (tick > buckets->cursor) {
+		while (level < top && diff >> level[1].shift)
+			level++;
+		bucket = &buckets->bucket[level->first + ((tick >> level->shift) & level->mask)];
+		list = &bucket->list;
+		if (list_empty(list) || tick < bucket->first) {
+			bucket->first = tick;
+			hwt_top_lower(buckets, bucket, tick);
+			__set_bit(bucket - buckets->bucket, buckets->occupied);
+		}
+	}
+	list_add_tail(&timeout->link, list);
 }
 
 /* Take a timeout out of its list, the due list included. Then hwt_linked() is false. */
 void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
 	struct list_head *prev = timeout->link.prev, *next = timeout->link.next;
+	struct hwt_bucket *bucket = container_of(next, struct hwt_bucket, list);
 
 	list_del(&timeout->link);
 	timeout->link.next = NULL;
-	/* If both neighbours are the same node, it is the head of the list, which is empty now. */
-	if (prev == next)
-		hwt_list_emptied(buckets, next);
+	/*
+	 * If both neighbours are the same node, it is the head of the list, which is empty now. The
+	 * lists @due, @never and @moving are in no bucket.
+	 */
+	if (prev == next && bucket >= buckets->bucket && bucket < buckets->bucket + buckets->size)
+		__clear_bit(bucket - buckets->bucket, buckets->occupied);
 }
 
 /*
@@ -300,7 +262,6 @@ static bool hwt_buckets_gather(struct hwt_buckets *buckets, struct list_head *li
 static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 {
 	struct list_head *moving = &buckets->moving, *pos;
-	u64 tick;
 
 	while (!list_empty(moving)) {
 		if (!*budget)
@@ -317,9 +278,8 @@ static bool hwt_buckets_move(struct hwt_buckets *buckets, unsigned int *budget)
 			pos = moving->prev;
 			prefetchw(moving->next->next);
 		}
-		tick = hwt_timeout_tick(list_entry(pos, struct hwt_timeout, link));
 		list_del(pos);
-		hwt_list_put(buckets, hwt_tick_home(buckets, tick), pos, tick);
+		hwt_buckets_insert(buckets, list_entry(pos, struct hwt_timeout, link));
 	}
 	buckets->rebased = false;
 	return true;

@@ -62,14 +62,10 @@ u64 hwt_clock_stamp(const struct hwt_shard *shard)
 /* Convert a time of CLOCK_MONOTONIC to the shard's clock, by their present offset. Not in NMI. */
 u64 hwt_mono_to_clock(const struct hwt_shard *shard, u64 ns)
 {
-	switch (shard->clock) {
-	case HWT_CLOCK_BOOTTIME:
-		return ktime_to_ns(ktime_mono_to_any(ns, TK_OFFS_BOOT));
-	case HWT_CLOCK_REALTIME:
-		return ktime_to_ns(ktime_mono_to_any(ns, TK_OFFS_REAL));
-	default:
+	if (shard->clock == HWT_CLOCK_MONOTONIC)
 		return ns;
-	}
+	return ktime_mono_to_any(ns, shard->clock == HWT_CLOCK_BOOTTIME ? TK_OFFS_BOOT :
+									  TK_OFFS_REAL);
 }
 
 /* Read the shard's clock as of the timekeeper's last update, up to a jiffy ago. Not in NMI. */

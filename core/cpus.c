@@ -25,11 +25,8 @@
 /* Stands for the last-level cache of an offline CPU: the kernel does not know this cache. */
 #define HWT_OFFLINE		U16_MAX
 
-struct hwt_units {
-	unsigned int	nodes;
-	unsigned int	caches;		/* with an online CPU */
-	unsigned int	cpus;		/* online */
-};
+/* What hwt_units_add() counts: nodes, caches that have an online CPU, and online CPUs. */
+enum { HWT_NODES, HWT_CACHES, HWT_CPUS, HWT_UNITS };
 
 /* Return the place of a CPU: its node, cache and number, packed into a value by which to sort. */
 static u64 hwt_cpu_place(unsigned int cpu)
@@ -45,14 +42,14 @@ static u64 hwt_cpu_place(unsigned int cpu)
  * Count a place: its node, and its CPU and cache if the CPU is online. Do not count the node or the
  * cache again if @before, the previous place in the sorted array (NULL: none), has the same.
  */
-static void hwt_units_add(struct hwt_units *units, u64 place, const u64 *before)
+static void hwt_units_add(unsigned int *units, u64 place, const u64 *before)
 {
 	/* Use the state stored in the place: cpu_online() may have changed after the sort. */
 	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
 
-	units->nodes += !before || (place ^ *before) >> 48;
-	units->caches += online && (!before || (place ^ *before) >> 32);
-	units->cpus += online;
+	units[HWT_NODES] += !before || (place ^ *before) >> 48;
+	units[HWT_CACHES] += online && (!before || (place ^ *before) >> 32);
+	units[HWT_CPUS] += online;
 }
 
 static int hwt_place_compare(const void *a, const void *b)
@@ -63,7 +60,7 @@ static int hwt_place_compare(const void *a, const void *b)
 }
 
 /* Return a sorted array of the places of all CPUs, or NULL. Count the places in @all. */
-static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
+static u64 *hwt_places_create(unsigned int *all, gfp_t gfp)
 {
 	u64 *places = kmalloc_array(num_possible_cpus(), sizeof(*places), gfp);
 	unsigned int cpu, n = 0, i;
@@ -81,38 +78,32 @@ static u64 *hwt_places_create(struct hwt_units *all, gfp_t gfp)
 /* Return the default number of shards of a wheel. @wanted: the module's parameter "shards". */
 unsigned int __init hwt_shards_choose(unsigned int wanted)
 {
-	struct hwt_units all = { };
+	unsigned int all[HWT_UNITS] = { };
 	u64 *places;
 
 	if (wanted || num_online_cpus() <= HWT_CPUS_PER_SHARD)
 		return wanted ?: 1;
-	places = hwt_places_create(&all, GFP_KERNEL);
+	places = hwt_places_create(all, GFP_KERNEL);
 	kfree(places);
-	return places ? min_t(unsigned int, all.caches, HWT_SHARDS_MAX) : 1;
+	return places ? min_t(unsigned int, all[HWT_CACHES], HWT_SHARDS_MAX) : 1;
 }
 
 /* Return an array, to be freed by the caller, of each CPU's shard; NULL if there is no memory. */
 u8 *hwt_shard_map_create(unsigned int nr_shards, gfp_t gfp)
 {
-	struct hwt_units all = { }, seen = { };
-	u64 *places = hwt_places_create(&all, gfp);
+	unsigned int all[HWT_UNITS] = { }, seen[HWT_UNITS] = { };
+	u64 *places = hwt_places_create(all, gfp);
 	u8 *map = places ? kzalloc(nr_cpu_ids, gfp) : NULL;
-	unsigned int i, at, of, n = num_possible_cpus();
+	unsigned int i, n = num_possible_cpus();
+	/* Divide the largest units of which there is one for each shard. */
+	unsigned int unit = nr_shards <= all[HWT_NODES] ? HWT_NODES :
+			    nr_shards <= all[HWT_CACHES] ? HWT_CACHES : HWT_CPUS;
 
 	for (i = 0; map && i < n; i++) {
-		hwt_units_add(&seen, places[i], i ? &places[i - 1] : NULL);
-		at = seen.cpus;
-		of = all.cpus;
-		if (nr_shards <= all.caches) {
-			at = seen.caches;
-			of = all.caches;
-		}
-		if (nr_shards <= all.nodes) {
-			at = seen.nodes;
-			of = all.nodes;
-		}
-		/* If the first CPUs are offline, none is counted yet: @at is 0. */
-		map[lower_32_bits(places[i])] = (max(at, 1U) - 1) * nr_shards / max(of, 1U);
+		hwt_units_add(seen, places[i], i ? &places[i - 1] : NULL);
+		/* The first CPUs may be offline: then none is counted yet. */
+		map[lower_32_bits(places[i])] = (max(seen[unit], 1U) - 1) * nr_shards /
+						max(all[unit], 1U);
 	}
 	kfree(places);
 	return map;

@@ -89,19 +89,11 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 	struct hwt_runner *runner;
 	bool found = false;
 
-	/*
-	 * Barrier clock.rcu, pairs with destroy.grace in hwt_wheel_dispose(): a shard that
-	 * hwt_shard_exists() finds is freed only after this CPU has released its lock.
-	 */
-	rcu_read_lock();
-	if (hwt_shard_exists(shard)) {
-		spin_lock_irq(&shard->lock);
-		list_for_each_entry(runner, &shard->runners, entry)
-			found |= runner->releasing && runner->current_timeout == timeout &&
-				 runner->fn == timeout->ops->release;
-		spin_unlock_irq(&shard->lock);
-	}
-	rcu_read_unlock();
+	spin_lock_irq(&shard->lock);
+	list_for_each_entry(runner, &shard->runners, entry)
+		found |= runner->releasing && runner->current_timeout == timeout &&
+			 runner->fn == timeout->ops->release;
+	spin_unlock_irq(&shard->lock);
 	return found;
 }
 
@@ -111,23 +103,39 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
  */
 void hwt_debug_move(const struct hwt_timeout *timeout)
 {
-	if (!hwt_debug_used(timeout) || !timeout->shard)
+	struct hwt_shard *shard = timeout->shard;
+	bool may_lock = preemptible();
+	const void *fn = NULL;
+
+	if (!hwt_debug_used(timeout))
 		return;
-	if (hwt_held(timeout))
+	if (hwt_held(timeout)) {
 		hwt_debug_report("timeout %p is moved to another wheel while it is held: %ps\n",
 				 timeout, timeout->ops->expire);
-	else if (hwt_is_bh(timeout->shard) && hwt_bh_running(timeout->shard, timeout))
+		return;
+	}
+	/*
+	 * The wheel may have been destroyed. Barrier clock.rcu, pairs with destroy.grace in
+	 * hwt_wheel_dispose(): a shard that hwt_shard_exists() finds is freed only after this CPU
+	 * has called rcu_read_unlock().
+	 */
+	rcu_read_lock();
+	if (hwt_shard_exists(shard)) {
+		if (hwt_is_bh(shard) && hwt_bh_running(shard, timeout))
+			fn = timeout->ops->expire;
+		else if (may_lock && hwt_debug_releasing(shard, timeout))
+			fn = timeout->ops->release;
+	}
+	rcu_read_unlock();
+	if (fn)
 		hwt_debug_report("timeout %p is moved to another wheel while its %ps executes\n",
-				 timeout, timeout->ops->expire);
-	else if (preemptible() && hwt_debug_releasing(timeout->shard, timeout))
-		hwt_debug_report("timeout %p is moved to another wheel while its %ps executes\n",
-				 timeout, timeout->ops->release);
+				 timeout, fn);
 }
 
 /* -- Unloaded modules ------------------------------------------------------- */
 
 struct hwt_debug_going {
-	struct hwt_shard	*shard;
+	struct hwt_shard	*shard;		/* not timeout->shard, which the client may change */
 	struct module		*module;
 };
 
@@ -135,44 +143,44 @@ static void hwt_debug_left(struct hwt_timeout *timeout, void *arg)
 {
 	struct hwt_debug_going *going = arg;
 
-	if (!hwt_module_needs(timeout, going->module))
-		return;
-	hwt_debug_report("module %s is unloaded and leaves timeout %p on wheel %s: %ps\n",
-			 going->module->name, timeout, going->shard->wheel->name,
-			 timeout->ops->expire);
+	if (hwt_module_needs(timeout, going->module))
+		hwt_debug_report("module %s is unloaded and leaves timeout %p on wheel %s: %ps\n",
+				 module_name(going->module), timeout, going->shard->wheel->name,
+				 timeout->ops->expire);
 }
 
-static void hwt_debug_executing(const struct hwt_debug_going *going)
-	__must_hold(&going->shard->lock)
+static void hwt_debug_executing(struct hwt_shard *shard, struct module *module)
+	__must_hold(&shard->lock)
 {
 	struct hwt_runner *runner;
 
-	list_for_each_entry(runner, &going->shard->runners, entry)
-		if (runner->current_timeout &&
-		    within_module((unsigned long)runner->fn, going->module))
+	list_for_each_entry(runner, &shard->runners, entry)
+		if (runner->current_timeout && within_module((unsigned long)runner->fn, module))
 			hwt_debug_report("module %s goes while its %ps is executing on wheel %s\n",
-					 going->module->name, runner->fn,
-					 going->shard->wheel->name);
+					 module_name(module), runner->fn, shard->wheel->name);
 }
 
-/* Report a module's timeouts and executing functions on a shard, after the module's exit. */
-void hwt_debug_unload(struct hwt_shard *shard, struct module *module)
+/* Report a module's timeouts and executing functions on a wheel, after the module's exit. */
+void hwt_debug_unload(struct hwt_wheel *wheel, struct module *module)
 {
-	struct hwt_debug_going going = { .shard = shard, .module = module };
+	struct hwt_debug_going going = { .module = module };
 	struct hwt_timeout *timeout;
+	struct hwt_shard *shard;
 
-	spin_lock_irq(&shard->lock);
-	hwt_collect_submitted(shard);
-	hwt_buckets_for_each(&shard->buckets, hwt_debug_left, &going);
-	list_for_each_entry(timeout, &shard->owed, link)
-		hwt_debug_left(timeout, &going);
-	hwt_debug_executing(&going);
-	spin_unlock_irq(&shard->lock);
+	for (shard = wheel->first_shard; shard; shard = shard->next) {
+		going.shard = shard;
+		spin_lock_irq(&shard->lock);
+		hwt_collect_submitted(shard);
+		hwt_buckets_for_each(&shard->buckets, hwt_debug_left, &going);
+		list_for_each_entry(timeout, &shard->owed, link)
+			hwt_debug_left(timeout, &going);
+		hwt_debug_executing(shard, module);
+		spin_unlock_irq(&shard->lock);
+	}
 }
 
 /* -- Freed ------------------------------------------------------------------ */
 
-#ifdef CONFIG_DEBUG_OBJECTS
 static void *hwt_debug_hint(void *addr)
 {
 	struct hwt_timeout *timeout = addr;
@@ -210,24 +218,6 @@ static const struct debug_obj_descr hwt_debug_descr = {
 	.fixup_free		= hwt_debug_freed,
 };
 
-static void hwt_debug_activate(struct hwt_timeout *timeout)
-{
-	/* Leave out timeouts on the stack: they would need debug_object_init_on_stack(). */
-	if (object_is_on_stack(timeout))
-		return;
-	WRITE_ONCE(timeout->tracked, HWT_TRACKED_OBJECT);
-	debug_object_activate(timeout, &hwt_debug_descr);
-}
-
-static void hwt_debug_deactivate(struct hwt_timeout *timeout)
-{
-	debug_object_deactivate(timeout, &hwt_debug_descr);
-}
-#else
-static void hwt_debug_activate(struct hwt_timeout *timeout) { }
-static void hwt_debug_deactivate(struct hwt_timeout *timeout) { }
-#endif
-
 /*
  * hwt_debug_track() if the module parameter "debug" is set. Called under the shard's lock, before
  * the change of the state to @state.
@@ -239,8 +229,11 @@ void __hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 	if (!tracked == !(state & HWT_F_HELD))
 		return;
 	WRITE_ONCE(timeout->tracked, tracked ? 0 : HWT_TRACKED);
-	if (!tracked)
-		hwt_debug_activate(timeout);
-	else if (tracked == HWT_TRACKED_OBJECT)
-		hwt_debug_deactivate(timeout);
+	/* Leave out timeouts on the stack: they would need debug_object_init_on_stack(). */
+	if (!tracked && !object_is_on_stack(timeout)) {
+		WRITE_ONCE(timeout->tracked, HWT_TRACKED_OBJECT);
+		debug_object_activate(timeout, &hwt_debug_descr);
+	} else if (tracked == HWT_TRACKED_OBJECT) {
+		debug_object_deactivate(timeout, &hwt_debug_descr);
+	}
 }

@@ -13,7 +13,7 @@ void __hwt_debug_track(struct hwt_timeout *timeout, u64 state);
 bool __hwt_debug_used(const struct hwt_timeout *timeout);
 bool __hwt_debug_init(const struct hwt_timeout *timeout);
 void hwt_debug_move(const struct hwt_timeout *timeout);
-void hwt_debug_unload(struct hwt_shard *shard, struct module *module);
+void hwt_debug_unload(struct hwt_wheel *wheel, struct module *module);
 
 /*
  * With "debug", record in timeout->tracked, and tell debug objects, whether the timeout is held in

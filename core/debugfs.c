@@ -17,17 +17,9 @@ static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
 
 /* -- Files ----------------------------------------------------------------- */
 
-static const char * const hwt_clock_names[] = {
-	[HWT_CLOCK_MONOTONIC]	= "monotonic",
-	[HWT_CLOCK_BOOTTIME]	= "boottime",
-	[HWT_CLOCK_REALTIME]	= "realtime",
-};
-
-static const char * const hwt_priority_names[] = {
-	[HWT_PRIO_NORMAL]	= "normal",
-	[HWT_PRIO_FIFO_LOW]	= "fifo_low",
-	[HWT_PRIO_FIFO]	= "fifo",
-};
+/* Indexed by HWT_CLOCK_* and HWT_PRIO_*. */
+static const char * const hwt_clock_names[] = { "monotonic", "boottime", "realtime" };
+static const char * const hwt_priority_names[] = { "normal", "fifo_low", "fifo" };
 
 static int hwt_params_show(struct seq_file *m, void *unused)
 {
@@ -49,13 +41,13 @@ static int hwt_params_show(struct seq_file *m, void *unused)
 	seq_printf(m, "bh %d\n", hwt_is_bh(shard));
 	seq_printf(m, "max_pending %llu\n", shard->max_pending);
 	seq_printf(m, "workers %u\n", shard->nr_workers);
-	seq_printf(m, "priority %s\n", hwt_priority_names[wheel->priority]);
+	seq_printf(m, "priority %s\n", hwt_priority_names[wheel->params.priority]);
 	seq_printf(m, "wait %s\n", shard->wait == HWT_WAIT_BUSY ? "busy" : "sleep");
-	if (wheel->own_cpus)
-		seq_printf(m, "cpus %*pbl\n", cpumask_pr_args(shard->affinity));
+	if (wheel->params.cpus)
+		seq_printf(m, "cpus %*pbl\n", cpumask_pr_args(wheel->params.cpus));
 	else
 		seq_puts(m, "cpus all\n");
-	seq_printf(m, "shards %u\n", wheel->nr_shards);
+	seq_printf(m, "shards %u\n", wheel->params.shards);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_params);
@@ -106,7 +98,7 @@ static int hwt_levels_show(struct seq_file *m, void *unused)
 		seq_printf(m, "%u %llu %u %u\n", level,
 			   first->tick_ns > U64_MAX >> place->shift ?
 			   U64_MAX : first->tick_ns << place->shift,
-			   occupied, (place->mask + 1) * wheel->nr_shards);
+			   occupied, (place->mask + 1) * wheel->params.shards);
 	}
 	return 0;
 }

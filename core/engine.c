@@ -6,16 +6,11 @@
  * of due timeouts. core/state.h describes the life of a timeout. Calls in core/submit.c change
  * states without a lock, so each change here is a compare-and-swap, repeated if it fails.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
-#include <linux/bitops.h>
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/llist.h>
-#include <linux/math64.h>
 #include <linux/percpu.h>
 #include <linux/prefetch.h>
-#include <linux/printk.h>
 #include <linux/processor.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>

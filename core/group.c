@@ -2,10 +2,9 @@
 /*
  * Groups: the timeouts of one owner, counted, cancelled and waited for together
  *
- * A walk calls a function for each member of a group, and drops the group's lock now and then. It
- * has two marks in the list, which are entries without a timeout. The first mark keeps the walk's
- * position. The second mark is put at the end of the list when the walk begins, so that the walk
- * does not visit members that join later.
+ * A walk calls a function for each member of a group, and drops the group's lock now and then. A
+ * mark in the list, which is an entry without a timeout, keeps its position. Members join at the
+ * head of the list, before the mark, so the walk does not visit members that join later.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -33,7 +32,7 @@ void hwt_group_join(struct hwt_group *group, struct hwt_member *member,
 
 	member->timeout = timeout;
 	raw_spin_lock_irqsave(&group->lock, flags);
-	list_add_tail(&member->entry, &group->members);
+	list_add(&member->entry, &group->members);
 	raw_spin_unlock_irqrestore(&group->lock, flags);
 }
 EXPORT_SYMBOL_GPL(hwt_group_join);
@@ -55,24 +54,16 @@ void hwt_group_leave(struct hwt_group *group, struct hwt_member *member)
 }
 EXPORT_SYMBOL_GPL(hwt_group_leave);
 
-/* The marks that a walk puts in the list of members. */
-struct hwt_walk {
-	struct hwt_member	at;
-	struct hwt_member	end;
-};
-
-/* Move the mark @at behind the next member. Return this member, or NULL if there is none. */
-static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_walk *walk)
+/* Move a walk's mark behind the next member. Return this member, or NULL if there is none. */
+static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_member *mark)
 	__must_hold(&group->lock)
 {
-	struct hwt_member *member = &walk->at;
+	struct hwt_member *member = mark;
 
 	list_for_each_entry_continue(member, &group->members, entry) {
-		if (member == &walk->end)
-			break;
 		if (!member->timeout)
-			continue;	/* a mark of another walk */
-		list_move(&walk->at.entry, &member->entry);
+			continue;	/* the mark of another walk */
+		list_move(&mark->entry, &member->entry);
 		return member;
 	}
 	return NULL;
@@ -83,16 +74,14 @@ static u64 hwt_group_each(struct hwt_group *group, u64 set,
 			  bool (*fn)(struct hwt_group *group, struct hwt_timeout *timeout,
 				     u64 set))
 {
-	struct hwt_walk walk = { };
-	struct hwt_member *member;
+	struct hwt_member mark = { }, *member;
 	unsigned int n = 0;
 	u64 sum = 0;
 
 	might_sleep();
 	raw_spin_lock_irq(&group->lock);
-	list_add(&walk.at.entry, &group->members);
-	list_add_tail(&walk.end.entry, &group->members);
-	while ((member = hwt_walk_next(group, &walk))) {
+	list_add(&mark.entry, &group->members);
+	while ((member = hwt_walk_next(group, &mark))) {
 		sum += fn(group, member->timeout, set);
 		if (++n % HWT_GROUP_STEP)
 			continue;
@@ -100,8 +89,7 @@ static u64 hwt_group_each(struct hwt_group *group, u64 set,
 		cond_resched();
 		raw_spin_lock_irq(&group->lock);
 	}
-	list_del(&walk.at.entry);
-	list_del(&walk.end.entry);
+	list_del(&mark.entry);
 	raw_spin_unlock_irq(&group->lock);
 	return sum;
 }

@@ -6,7 +6,6 @@
 #include <linux/errno.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
-#include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/time64.h>
 
@@ -23,27 +22,6 @@ static bool hwt_param_outside(const struct hwt_wheel_params *params, const char 
 	pr_err_ratelimited("%s: %s=%llu is out of range: %llu to %llu\n", params->name, what,
 			   value, min, max);
 	return true;
-}
-
-static int hwt_threads_params_check(const struct hwt_wheel_params *params)
-{
-	if (hwt_param_outside(params, "workers", params->workers, 0, HWT_WORKERS_MAX) ||
-	    hwt_param_outside(params, "shards", params->shards, 1, HWT_SHARDS_MAX) ||
-	    hwt_param_outside(params, "priority", params->priority, 0, HWT_PRIO_FIFO) ||
-	    hwt_param_outside(params, "wait", params->wait, 0, HWT_WAIT_BUSY))
-		return -EINVAL;
-	if (params->cpus && !cpumask_intersects(params->cpus, cpu_online_mask)) {
-		pr_err_ratelimited("%s: cpus=%*pbl are not online\n", params->name,
-				   cpumask_pr_args(params->cpus));
-		return -EINVAL;
-	}
-	if (params->wait == HWT_WAIT_BUSY && (!params->cpus || params->shards > 1 ||
-					      params->priority != HWT_PRIO_NORMAL)) {
-		pr_err_ratelimited("%s: busy waiting requires cpus, one shard and normal priority\n",
-				   params->name);
-		return -EINVAL;
-	}
-	return 0;
 }
 
 /* Copy the client's parameters, which may be NULL, fill in the defaults, and check the result. */
@@ -64,8 +42,22 @@ int hwt_params_get(struct hwt_wheel_params *params, const struct hwt_wheel_param
 	    hwt_param_outside(params, "levels", params->levels, 1, HWT_LEVELS_MAX) ||
 	    hwt_param_outside(params, "clock", params->clock, 0, HWT_CLOCK_REALTIME) ||
 	    hwt_param_outside(params, "max_pending", params->max_pending, 0, S64_MAX) ||
-	    hwt_threads_params_check(params))
+	    hwt_param_outside(params, "workers", params->workers, 0, HWT_WORKERS_MAX) ||
+	    hwt_param_outside(params, "shards", params->shards, 1, HWT_SHARDS_MAX) ||
+	    hwt_param_outside(params, "priority", params->priority, 0, HWT_PRIO_FIFO) ||
+	    hwt_param_outside(params, "wait", params->wait, 0, HWT_WAIT_BUSY))
 		return -EINVAL;
+	if (params->cpus && !cpumask_intersects(params->cpus, cpu_online_mask)) {
+		pr_err_ratelimited("%s: cpus=%*pbl are not online\n", params->name,
+				   cpumask_pr_args(params->cpus));
+		return -EINVAL;
+	}
+	if (params->wait == HWT_WAIT_BUSY && (!params->cpus || params->shards > 1 ||
+					      params->priority != HWT_PRIO_NORMAL)) {
+		pr_err_ratelimited("%s: busy waiting requires cpus, one shard and normal priority\n",
+				   params->name);
+		return -EINVAL;
+	}
 	if (params->flags & ~(HWT_COARSE_CLOCK | HWT_FREEZABLE | HWT_BH)) {
 		pr_err_ratelimited("%s: flags=%#x are unknown\n", params->name, params->flags);
 		return -EINVAL;

@@ -33,6 +33,20 @@ static unsigned int hwt_wheels_count;
 static u64 hwt_wheels_created;
 static DEFINE_MUTEX(hwt_wheels_lock);
 
+/**
+ * struct hwt_share - the references of a module to a shared wheel
+ * @entry:  node in the wheel's list @shares
+ * @module: the module; only compared, because it may have been unloaded. NULL: built-in code
+ * @refs:   number of references, at least 1
+ *
+ * Protected by hwt_wheels_lock.
+ */
+struct hwt_share {
+	struct list_head	entry;
+	const struct module	*module;
+	unsigned int		refs;
+};
+
 /* -- The list --------------------------------------------------------------- */
 
 static void __hwt_wheel_register(struct hwt_wheel *wheel, const void *creator,
@@ -65,10 +79,17 @@ void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct mod
 	mutex_unlock(&hwt_wheels_lock);
 }
 
-/* Remove a stopped wheel. Until its stop, the handlers of system events must find the wheel. */
+/*
+ * Remove a stopped wheel. Until its stop, the handlers of system events must find the wheel. Only
+ * system wheels still have references at their end.
+ */
 void hwt_wheel_unregister(struct hwt_wheel *wheel)
 {
+	struct hwt_share *share, *next;
+
 	mutex_lock(&hwt_wheels_lock);
+	list_for_each_entry_safe(share, next, &wheel->shares, entry)
+		kfree(share);
 	/* No barrier: destroy.grace in hwt_wheel_dispose() waits for readers of the list. */
 	list_del_rcu(&wheel->entry);
 	hwt_wheels_count -= wheel->owner != THIS_MODULE;
@@ -76,20 +97,6 @@ void hwt_wheel_unregister(struct hwt_wheel *wheel)
 }
 
 /* -- Shared wheels and their users --------------------------------------------- */
-
-/**
- * struct hwt_share - the references of a module to a shared wheel
- * @entry:  node in the wheel's list @shares
- * @module: the module; only compared, because it may have been unloaded. NULL: built-in code
- * @refs:   number of references, at least 1
- *
- * Protected by hwt_wheels_lock.
- */
-struct hwt_share {
-	struct list_head	entry;
-	const struct module	*module;
-	unsigned int		refs;
-};
 
 static struct hwt_share *hwt_share_find(struct hwt_wheel *wheel, const struct module *module)
 {
@@ -102,20 +109,15 @@ static struct hwt_share *hwt_share_find(struct hwt_wheel *wheel, const struct mo
 	return NULL;
 }
 
-/*
- * Count one more reference of a module to a wheel. A module's first reference needs memory: use
- * *@new, and set *@new to NULL. If this memory is needed and *@new is NULL, return false.
- */
-static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module,
-			  struct hwt_share **new)
+/* Count one more reference of a module to a wheel. Return false if there is no memory. */
+static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module)
 {
 	struct hwt_share *share = hwt_share_find(wheel, module);
 
 	if (!share) {
-		if (!*new)
+		share = kzalloc(sizeof(*share), GFP_KERNEL);
+		if (!share)
 			return false;
-		share = *new;
-		*new = NULL;
 		share->module = module;
 		list_add(&share->entry, &wheel->shares);
 	}
@@ -157,7 +159,8 @@ static bool hwt_wheel_like(const struct hwt_wheel *wheel, const struct hwt_wheel
 	       hwt_revolution(shard) == params->ticks_per_wheel &&
 	       shard->buckets.levels == params->levels && shard->clock == params->clock &&
 	       shard->flags == params->flags && shard->nr_workers == params->workers &&
-	       wheel->nr_shards == params->shards && wheel->priority == params->priority;
+	       wheel->params.shards == params->shards &&
+	       wheel->params.priority == params->priority;
 }
 
 static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
@@ -171,61 +174,23 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 	return NULL;
 }
 
-/* Allocate memory for a module's first reference to a wheel. */
-struct hwt_share *hwt_share_alloc(void)
-{
-	return kzalloc(sizeof(struct hwt_share), GFP_KERNEL);
-}
-
-void hwt_share_free(struct hwt_share *share)
-{
-	kfree(share);
-}
-
-/* Free each struct hwt_share that a wheel has at its end. Only system wheels have any by then. */
-void hwt_shares_free(struct hwt_wheel *wheel)
-{
-	struct hwt_share *share, *next;
-
-	list_for_each_entry_safe(share, next, &wheel->shares, entry)
-		kfree(share);
-}
-
 /*
- * Get a reference for @owner to the shared wheel with these parameters. Return NULL if no such
- * wheel exists, or if hwt_share_get() needs memory and *@share is NULL.
+ * Get a reference for @owner to the shared wheel with these parameters. If there is none yet,
+ * register @created, unless it is NULL. Return the wheel, NULL or ERR_PTR(-ENOMEM).
  */
 struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct module *owner,
-				 struct hwt_share **share)
+				 struct hwt_wheel *created, const void *creator)
 {
 	struct hwt_wheel *wheel;
 
 	mutex_lock(&hwt_wheels_lock);
-	wheel = hwt_shared_find(params);
-	if (wheel && !hwt_share_get(wheel, owner, share))
-		wheel = NULL;
-	mutex_unlock(&hwt_wheels_lock);
-	return wheel;
-}
-
-/*
- * Register the shared wheel @created, unless another task has registered one with the same
- * parameters meanwhile. Get a reference for @owner to the registered wheel, and return this wheel.
- */
-struct hwt_wheel *hwt_shared_add(struct hwt_wheel *created, const struct hwt_wheel_params *params,
-				 const void *creator, struct module *owner,
-				 struct hwt_share **share)
-{
-	struct hwt_wheel *wheel;
-
-	mutex_lock(&hwt_wheels_lock);
-	wheel = hwt_shared_find(params);
-	if (!wheel) {
-		wheel = created;
+	wheel = hwt_shared_find(params) ?: created;
+	if (wheel && !hwt_share_get(wheel, owner)) {
+		wheel = ERR_PTR(-ENOMEM);
+	} else if (wheel && wheel == created) {
 		wheel->is_shared = true;
 		__hwt_wheel_register(wheel, creator, owner);
 	}
-	hwt_share_get(wheel, owner, share);
 	mutex_unlock(&hwt_wheels_lock);
 	return wheel;
 }
@@ -268,14 +233,6 @@ static void hwt_share_left(struct hwt_wheel *wheel, struct module *module)
 	share->module = ERR_PTR(-ENOENT);
 }
 
-static void hwt_timeouts_left(struct hwt_wheel *wheel, struct module *module)
-{
-	struct hwt_shard *shard;
-
-	for (shard = wheel->first_shard; shard; shard = shard->next)
-		hwt_debug_unload(shard, module);
-}
-
 /* Report wheels, references and timeouts that an unloaded module should have given up. */
 static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
 {
@@ -288,7 +245,7 @@ static int hwt_module_event(struct notifier_block *block, unsigned long event, v
 		hwt_wheel_left(wheel, data);
 		hwt_share_left(wheel, data);
 		if (static_branch_unlikely(&hwt_debug))
-			hwt_timeouts_left(wheel, data);
+			hwt_debug_unload(wheel, data);
 	}
 	mutex_unlock(&hwt_wheels_lock);
 	return NOTIFY_OK;
@@ -385,27 +342,14 @@ static int hwt_cpu_state;
 
 int __init hwt_registry_init(void)
 {
-	int ret;
-
-	ret = register_module_notifier(&hwt_module_notifier);
-	if (ret)
-		return ret;
 	hwt_cpu_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "hwt:online",
 						  hwt_cpu_online, NULL);
-	if (hwt_cpu_state < 0) {
-		ret = hwt_cpu_state;
-		goto err_notifier;
-	}
-	ret = pvclock_gtod_register_notifier(&hwt_clock_notifier);
-	if (ret)
-		goto err_cpu;
+	if (hwt_cpu_state < 0)
+		return hwt_cpu_state;
+	/* The only error of these calls is that the notifier is registered already. */
+	register_module_notifier(&hwt_module_notifier);
+	pvclock_gtod_register_notifier(&hwt_clock_notifier);
 	return 0;
-
-err_cpu:
-	cpuhp_remove_state_nocalls(hwt_cpu_state);
-err_notifier:
-	unregister_module_notifier(&hwt_module_notifier);
-	return ret;
 }
 
 /* No wheel exists: the system wheels were destroyed, and any other wheel keeps hwt loaded. */

@@ -5,19 +5,11 @@
 
 #include "core/wheel.h"
 
-struct hwt_share;
-
 bool hwt_shard_exists(const struct hwt_shard *shard);
 void hwt_wheel_register(struct hwt_wheel *wheel, const void *creator, struct module *owner);
 void hwt_wheel_unregister(struct hwt_wheel *wheel);
-struct hwt_share *hwt_share_alloc(void);
-void hwt_share_free(struct hwt_share *share);
-void hwt_shares_free(struct hwt_wheel *wheel);
 struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct module *owner,
-				 struct hwt_share **share);
-struct hwt_wheel *hwt_shared_add(struct hwt_wheel *created, const struct hwt_wheel_params *params,
-				 const void *creator, struct module *owner,
-				 struct hwt_share **share);
+				 struct hwt_wheel *created, const void *creator);
 int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner);
 int hwt_registry_init(void);
 void hwt_registry_exit(void);

@@ -29,19 +29,14 @@ void hwt_shard_free(struct hwt_shard *shard)
 	kfree(shard);
 }
 
-static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args *args)
+static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_wheel_params *params)
 {
-	const struct hwt_wheel_params *params = args->params;
-
 	hwt_tick_setup(shard, params->tick_ns);
 	shard->clock = params->clock;
 	shard->flags = params->flags;
 	shard->max_pending = params->max_pending;
 	shard->nr_workers = params->workers;
 	shard->wait = params->wait;
-	shard->wheel = args->wheel;
-	shard->number = args->number;
-	shard->node = args->node;
 	shard->clock_offset = ktime_to_ns(ktime_mono_to_real(0));
 	shard->woken_ns = hwt_clock_stamp(shard);
 	shard->woken_tick = HWT_TICK_NEVER;
@@ -54,7 +49,7 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 	spin_lock_init(&shard->lock);
 #ifdef CONFIG_LOCKDEP
 	lockdep_register_key(&shard->lockdep_key);
-	lockdep_init_map(&shard->lockdep_map, args->wheel->name, &shard->lockdep_key, 0);
+	lockdep_init_map(&shard->lockdep_map, shard->wheel->name, &shard->lockdep_key, 0);
 #endif
 	INIT_LIST_HEAD(&shard->intake);
 	INIT_LIST_HEAD(&shard->owed);
@@ -65,20 +60,20 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_shard_args 
 
 /*
  * Create the buckets. Large memory need not be contiguous, but kvmalloc_node() would try hard to
- * get contiguous pages if @gfp has __GFP_RETRY_MAYFAIL. So if no @node is given, call __vmalloc(),
- * which has no parameter for a node.
+ * get contiguous pages if @gfp has __GFP_RETRY_MAYFAIL. So if the shard has no node, call
+ * __vmalloc(), which has no parameter for a node.
  */
 static int hwt_shard_alloc_buckets(struct hwt_shard *shard, const struct hwt_wheel_params *params,
-				   gfp_t gfp, int node)
+				   gfp_t gfp)
 {
 	unsigned int bits = ilog2(params->ticks_per_wheel);
 	size_t size = hwt_buckets_size(bits, params->levels);
 	void *memory;
 
-	if (node == NUMA_NO_NODE && size > PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+	if (shard->node == NUMA_NO_NODE && size > PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 		memory = __vmalloc(size, gfp);
 	else
-		memory = kvmalloc_node(size, gfp, node);
+		memory = kvmalloc_node(size, gfp, shard->node);
 	if (!memory)
 		return -ENOMEM;
 	hwt_buckets_init(&shard->buckets, bits, params->levels,
@@ -86,27 +81,33 @@ static int hwt_shard_alloc_buckets(struct hwt_shard *shard, const struct hwt_whe
 	return 0;
 }
 
-struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args)
+/*
+ * Create the shard @number of a wheel. @map: the shard of each CPU, or NULL if there is one shard
+ * only. Return the shard or ERR_PTR.
+ */
+struct hwt_shard *hwt_shard_create(struct hwt_wheel *wheel, const struct hwt_wheel_params *params,
+				   const u8 *map, unsigned int number, gfp_t gfp)
 {
-	const struct hwt_wheel_params *params = args->params;
+	int ret = -ENOMEM, node = map ? hwt_shard_node(map, number) : NUMA_NO_NODE;
 	struct hwt_shard *shard;
-	gfp_t gfp = args->gfp;
 	unsigned int cpu;
-	int ret = -ENOMEM;
 
-	shard = kzalloc_node(sizeof(*shard), gfp, args->node);
+	shard = kzalloc_node(sizeof(*shard), gfp, node);
 	if (!shard)
 		return ERR_PTR(-ENOMEM);
-	hwt_shard_init(shard, args);
+	shard->wheel = wheel;
+	shard->number = number;
+	shard->node = node;
+	hwt_shard_init(shard, params);
 	shard->inbox = alloc_percpu_gfp(struct hwt_inbox, gfp | __GFP_ZERO);
 	/* Allocate whole cache lines, so that no other data share a line with these bytes. */
-	shard->active = kzalloc_node(round_up(nr_cpu_ids, SMP_CACHE_BYTES), gfp, args->node);
+	shard->active = kzalloc_node(round_up(nr_cpu_ids, SMP_CACHE_BYTES), gfp, node);
 	if (!shard->inbox || !shard->active || !zalloc_cpumask_var(&shard->affinity, gfp))
 		goto err_free;
 	for_each_possible_cpu(cpu)
 		INIT_LIST_HEAD(&per_cpu_ptr(shard->inbox, cpu)->intake);
-	hwt_shard_place(shard, args->map, params->cpus);
-	ret = hwt_shard_alloc_buckets(shard, params, gfp, args->node);
+	hwt_shard_place(shard, map, params->cpus);
+	ret = hwt_shard_alloc_buckets(shard, params, gfp);
 	if (ret)
 		goto err_free;
 	if (hwt_is_bh(shard)) {

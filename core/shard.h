@@ -10,15 +10,11 @@
 #include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/llist.h>
-#include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/ratelimit.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/timer.h>
-#include <linux/wait.h>
-#include <linux/workqueue.h>
 
 #include "hwt.h"
 #include "core/buckets.h"
@@ -317,18 +313,9 @@ static inline void hwt_count(unsigned long *counter, unsigned long n)
 	WRITE_ONCE(*counter, *counter + n);
 }
 
-/* The arguments of hwt_shard_create(). */
-struct hwt_shard_args {
-	const struct hwt_wheel_params	*params;
-	struct hwt_wheel		*wheel;
-	const u8			*map;	/* shard of each CPU; NULL: there is one shard */
-	unsigned int			number;	/* index of the shard in the wheel */
-	int				node;	/* NUMA node of its memory; NUMA_NO_NODE: any */
-	gfp_t				gfp;
-};
-
 /* Called without the shard's lock. */
-struct hwt_shard *hwt_shard_create(const struct hwt_shard_args *args);
+struct hwt_shard *hwt_shard_create(struct hwt_wheel *wheel, const struct hwt_wheel_params *params,
+				   const u8 *map, unsigned int number, gfp_t gfp);
 void hwt_shard_free(struct hwt_shard *shard);
 void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *stats);
 

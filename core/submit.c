@@ -9,8 +9,6 @@
  * that has set it to push the timeout, or to kick the engine, at once.
  */
 #include <linux/export.h>
-#include <linux/hardirq.h>
-#include <linux/irq_work.h>
 #include <linux/irqflags.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>

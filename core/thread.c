@@ -7,7 +7,6 @@
  * an idle worker. A worker that takes a timeout wakes an idle worker if more work remains.
  */
 #include <linux/cpu.h>
-#include <linux/delay.h>
 #include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
@@ -24,7 +23,7 @@
 /* -- Common to all threads ------------------------------------------------- */
 
 /*
- * Pin the calling thread to the shard's CPUs. During CPU hotplug, leave this to hwt_engine_pin(),
+ * Pin the calling thread to the shard's CPUs. During CPU hotplug, leave this to the engine,
  * which pins the thread later: during hotplug, the scheduler might choose a CPU that is going
  * offline, and PREEMPT_RT would warn. Do not wait for the lock of CPU hotplug, because its holder
  * may wait for a callback that this thread has to run.
@@ -90,19 +89,11 @@ bool hwt_engine_off_affinity(const struct hwt_shard *shard)
 	return READ_ONCE(shard->repin_needed) || hwt_thread_off_affinity(shard);
 }
 
-static void hwt_engine_pin(struct hwt_shard *shard)
-{
-	if (!cpus_read_trylock())
-		return;
-	hwt_threads_pin(shard);
-	cpus_read_unlock();
-}
-
 static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
-	if (shard->wheel->priority == HWT_PRIO_FIFO_LOW)
+	if (shard->wheel->params.priority == HWT_PRIO_FIFO_LOW)
 		sched_set_fifo_low(current);
-	else if (shard->wheel->priority == HWT_PRIO_FIFO)
+	else if (shard->wheel->params.priority == HWT_PRIO_FIFO)
 		sched_set_fifo(current);
 	/* set_freezable() would return only after the thaw: a stop could not end the thread. */
 	if (shard->flags & HWT_FREEZABLE)
@@ -148,8 +139,10 @@ static int hwt_engine_thread(void *arg)
 	while (!hwt_thread_ends(shard)) {
 		if (unlikely(hwt_frozen(shard)))
 			hwt_thread_freeze(shard);
-		if (unlikely(hwt_engine_off_affinity(shard)))
-			hwt_engine_pin(shard);
+		if (unlikely(hwt_engine_off_affinity(shard)) && cpus_read_trylock()) {
+			hwt_threads_pin(shard);
+			cpus_read_unlock();
+		}
 		hwt_engine_pass(shard);
 		hwt_engine_sleep(shard);
 	}
@@ -244,23 +237,6 @@ static int hwt_worker_thread(void *arg)
 
 /* -- Creation and end ------------------------------------------------------ */
 
-static int hwt_worker_create(struct hwt_shard *shard, const char *name, unsigned int number)
-{
-	struct hwt_worker *worker = &shard->worker[number];
-	struct task_struct *thread;
-
-	worker->shard = shard;
-	INIT_LIST_HEAD(&worker->idle);
-	thread = kthread_create(hwt_worker_thread, worker, "%s/%u", name, number);
-	if (IS_ERR(thread))
-		return PTR_ERR(thread);
-	/* Keep a reference to the task: it may be woken even after it has ended. */
-	worker->runner.task = get_task_struct(thread);
-	worker->runner.thread = true;
-	list_add_tail(&worker->runner.entry, &shard->runners);
-	return 0;
-}
-
 static void hwt_workers_stop(struct hwt_shard *shard, unsigned int n)
 {
 	struct hwt_runner *runner;
@@ -279,7 +255,6 @@ static void hwt_workers_free(struct hwt_shard *shard, unsigned int n)
 	while (n--)
 		put_task_struct(shard->worker[n].runner.task);
 	kfree(shard->worker);
-	shard->worker = NULL;
 }
 
 /*
@@ -290,11 +265,12 @@ int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
 {
 	char name[HWT_NAME_MAX + 4];
 	struct task_struct *thread;
+	struct hwt_worker *worker;
 	unsigned int n;
 	int ret;
 
 	shard->irq_work = IRQ_WORK_INIT_HARD(hwt_engine_irq_work);
-	if (shard->wheel->nr_shards > 1)
+	if (shard->wheel->params.shards > 1)
 		snprintf(name, sizeof(name), "%s:%u", shard->wheel->name, shard->number);
 	else
 		strscpy(name, shard->wheel->name, sizeof(name));
@@ -306,9 +282,16 @@ int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
 			return -ENOMEM;
 	}
 	for (n = 0; n < shard->nr_workers; n++) {
-		ret = hwt_worker_create(shard, name, n);
+		worker = &shard->worker[n];
+		worker->shard = shard;
+		thread = kthread_create(hwt_worker_thread, worker, "%s/%u", name, n);
+		ret = PTR_ERR_OR_ZERO(thread);
 		if (ret)
 			goto err;
+		/* Keep a reference to the task: it may be woken even after it has ended. */
+		worker->runner.task = get_task_struct(thread);
+		worker->runner.thread = true;
+		list_add_tail(&worker->runner.entry, &shard->runners);
 	}
 	thread = kthread_create(hwt_engine_thread, shard, "%s", name);
 	ret = PTR_ERR_OR_ZERO(thread);

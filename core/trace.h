@@ -186,7 +186,7 @@ TRACE_EVENT(hwt_wheel_create,
 			   __entry->levels = wheel->first_shard->buckets.levels;
 			   __entry->clock = wheel->first_shard->clock;
 			   __entry->workers = wheel->first_shard->nr_workers;
-			   __entry->shards = wheel->nr_shards;
+			   __entry->shards = wheel->params.shards;
 			   __entry->shared = wheel->is_shared;
 			   memcpy(__entry->wheel, wheel->name, HWT_NAME_MAX);
 			   memcpy(__entry->creator, wheel->creator, HWT_CREATOR_MAX);),

@@ -28,9 +28,8 @@ struct hwt_wheel {
 	/* Constant once created. */
 	struct hwt_shard	*first_shard;
 	struct hwt_shard	**shard_of_cpu;	/* indexed by CPU; NULL: there is one shard */
-	unsigned int		nr_shards;
-	unsigned int	priority;
-	bool			own_cpus;	/* the client has chosen the CPUs of the threads */
+	/* After rounding. @name points to the copy below, @cpus to the affinity of the shard. */
+	struct hwt_wheel_params	params;
 	/*
 	 * Serializes stops. A stop takes it before all other locks of the core. A callback that a
 	 * stop calls may stop another wheel. So that lockdep does not report this as a deadlock,

@@ -181,6 +181,7 @@ static void __init test_initialised_twice(void)
 
 static void __init test_moved(void)
 {
+	struct hwt_wheel *gone = kt_wheel("gone");
 	static struct kt_stay stay;
 	struct kt kt;
 
@@ -203,6 +204,12 @@ static void __init test_moved(void)
 	KTEST(hwt_cancel_sync(&stay.kt.timeout) == 0 && !kt_inside(&stay),
 	      "moved meanwhile: reported");
 	/* As the contract says: no report. */
+	hwt_timeout_set_wheel(&stay.kt.timeout, wheel);
+	if (IS_ERR(gone))
+		return;
+	/* Nor is there an access to a wheel that was destroyed. */
+	hwt_timeout_set_wheel(&stay.kt.timeout, gone);
+	hwt_wheel_destroy(gone);
 	hwt_timeout_set_wheel(&stay.kt.timeout, wheel);
 }
 
