@@ -329,7 +329,7 @@ static __always_inline void hwt_bh_call_begin(struct hwt_shard *shard, const voi
 	call->fn = fn;
 	call->began = engine->stamp;
 	call->preempt = preempt_count();
-	hwt_lockdep_begin_bh(shard, call);
+	hwt_lockdep_begin(shard, engine, call);
 }
 
 /*
@@ -342,7 +342,7 @@ static __always_inline void hwt_bh_call_end(struct hwt_shard *shard, struct hwt_
 {
 	u64 took = 0;
 
-	hwt_lockdep_end_bh(shard, call);
+	hwt_lockdep_end(shard, &shard->engine, call);
 	if (unlikely(preempt_count() != call->preempt))
 		hwt_call_unbalanced(call->fn, call->preempt);
 	if (unlikely(READ_ONCE(jiffies) != shard->engine.jiffies))
@@ -614,6 +614,7 @@ void hwt_bh_init(struct hwt_shard *shard)
 	lockdep_set_class(&shard->bh.expiry, &shard->bh.expiry_key);
 	atomic_set(&shard->bh.waiters, 0);
 #endif
+	shard->engine.thread = true;
 	list_add(&shard->engine.entry, &shard->runners);
 }
 

@@ -9,9 +9,9 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/debug_locks.h>
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
-#include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -31,43 +31,26 @@
 
 /* -- The context of a callback ----------------------------------------------- */
 
-static int hwt_migrate_depth(void)
-{
-#if defined(CONFIG_SMP) && defined(CONFIG_PREEMPT_RT)
-	return current->migration_disabled;
-#else
-	return 0;
-#endif
-}
-
-static int hwt_locks_depth(void)
-{
-#ifdef CONFIG_LOCKDEP
-	return lockdep_depth(current);
-#else
-	return 0;
-#endif
-}
-
 static void hwt_call_save(struct hwt_call *call)
 {
 	call->preempt = preempt_count();
 	call->rcu = rcu_preempt_depth();
-	call->locks = hwt_locks_depth();
-	call->migrate = hwt_migrate_depth();
+	call->locks = lockdep_depth(current);
+	call->migrate = 0;
+#if defined(CONFIG_SMP) && defined(CONFIG_PREEMPT_RT)
+	call->migrate = current->migration_disabled;
+#endif
 	call->irqs_off = irqs_disabled();
 }
 
-static void hwt_call_check(const struct hwt_runner *runner, const struct hwt_call *before)
+static void hwt_call_check(const struct hwt_call *before)
 {
 	struct hwt_call now;
 
 	hwt_call_save(&now);
-#ifdef CONFIG_LOCKDEP
 	/* After its first report, lockdep counts no locks any more: do not compare the counts. */
-	if (!debug_locks)
+	if (IS_ENABLED(CONFIG_LOCKDEP) && !debug_locks)
 		now.locks = before->locks;
-#endif
 	if (likely(now.preempt == before->preempt && now.rcu == before->rcu &&
 		   now.locks == before->locks && now.migrate == before->migrate &&
 		   now.irqs_off == before->irqs_off))
@@ -136,24 +119,24 @@ void hwt_lockdep_shard(struct hwt_shard *shard)
 
 /*
  * Take the lockdep maps for a call. The shard's map stands for all callbacks of the shard, and is
- * taken on the shard's threads only. A _sync call that runs a callback itself must not take the
+ * taken by the engine and workers only. A _sync call that runs a callback itself must not take the
  * shard's map: lockdep would assume that the call waits for all callbacks of the shard, and would
  * report each callback that takes a lock of the caller.
  */
-static void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner,
-			      struct hwt_call *call)
+void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call)
 {
-	call->nested = lock_is_held(&hwt_inside_map);
+	/* In a softirq, take the maps even if the interrupted task holds hwt_inside_map. */
+	call->nested = !hwt_is_bh(shard) && lock_is_held(&hwt_inside_map);
 	lock_map_acquire_read(&hwt_inside_map);
 	if (call->nested)
 		return;
 	if (runner->thread)
 		lock_map_acquire(&shard->lockdep_map);
-	lock_map_acquire(&call->lockdep_map);
+	lock_acquire_exclusive(&call->lockdep_map, hwt_lockdep_subclass(shard), 0, NULL,
+			       _THIS_IP_);
 }
 
-static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
-			    struct hwt_call *call)
+void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call)
 {
 	if (!call->nested) {
 		lock_map_release(&call->lockdep_map);
@@ -161,36 +144,6 @@ static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
 			lock_map_release(&shard->lockdep_map);
 	}
 	lock_map_release(&hwt_inside_map);
-}
-
-/*
- * Take the maps for a call in a softirq. Unlike hwt_lockdep_begin(), do not test whether
- * hwt_inside_map is held: the interrupted task may hold it.
- */
-void hwt_lockdep_begin_bh(struct hwt_shard *shard, struct hwt_call *call)
-{
-	lock_map_acquire_read(&hwt_inside_map);
-	lock_map_acquire(&shard->lockdep_map);
-	lock_acquire_exclusive(&call->lockdep_map, hwt_lockdep_subclass(shard), 0, NULL,
-			       _THIS_IP_);
-}
-
-void hwt_lockdep_end_bh(struct hwt_shard *shard, struct hwt_call *call)
-{
-	lock_map_release(&call->lockdep_map);
-	lock_map_release(&shard->lockdep_map);
-	lock_map_release(&hwt_inside_map);
-}
-
-#else
-static void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner,
-			      struct hwt_call *call)
-{
-}
-
-static void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
-			    struct hwt_call *call)
-{
 }
 #endif
 
@@ -203,16 +156,13 @@ static u64 hwt_cpu_time(void)
 }
 
 /* Report a slow callback. The reports of each shard, and those of all shards, are rate-limited. */
-static noinline void hwt_slow_report(struct hwt_shard *shard, const struct hwt_runner *runner,
-				     const struct hwt_call *call, u64 took)
+static noinline void hwt_slow_report(struct hwt_shard *shard, const void *fn, u64 took, u64 cpu_ns)
 {
-	/* call->cpu_ns may be a scheduler tick too old, and the difference too large: limit it. */
-	u64 cpu_ns = min(hwt_cpu_time() - call->cpu_ns, took);
-
+	/* @cpu_ns may be up to a scheduler tick too large: limit it. */
 	if (__ratelimit(&shard->slow_limit))
 		pr_warn_ratelimited("%s: callback %ps took %llu us, %llu us of that on a CPU\n",
-				    shard->wheel->name, call->fn,
-				    div_u64(took, NSEC_PER_USEC), div_u64(cpu_ns, NSEC_PER_USEC));
+				    shard->wheel->name, fn, div_u64(took, NSEC_PER_USEC),
+				    div_u64(min(cpu_ns, took), NSEC_PER_USEC));
 }
 
 /* -- Timing ---------------------------------------------------------------- */
@@ -288,11 +238,11 @@ void hwt_call_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	unsigned int slow_us = READ_ONCE(hwt_slow_callback_us);
 	u64 took;
 
-	hwt_call_check(runner, call);
+	hwt_call_check(call);
 	hwt_lockdep_end(shard, runner, call);
 	took = hwt_call_time(runner, call);
 	if (unlikely(slow_us && took > slow_us * (u64)NSEC_PER_USEC))
-		hwt_slow_report(shard, runner, call, took);
+		hwt_slow_report(shard, call->fn, took, hwt_cpu_time() - call->cpu_ns);
 	if (cond_resched())
 		runner->stamp = 0;
 	spin_lock_irq(&shard->lock);
@@ -319,17 +269,14 @@ void hwt_call_unbalanced(const void *fn, int before)
  */
 u64 hwt_call_timed(struct hwt_shard *shard, const void *fn, u64 began)
 {
-	struct hwt_call call = { .fn = fn, .began = began };
-	struct hwt_runner *engine = &shard->engine;
 	unsigned int slow_us = READ_ONCE(hwt_slow_callback_us);
 	u64 took;
 
-	hwt_runner_read_clock(engine);
-	took = engine->stamp - began;
+	hwt_runner_read_clock(&shard->engine);
+	took = shard->engine.stamp - began;
 	/* In a softirq, a function does not sleep: all its time is spent on a CPU. */
-	call.cpu_ns = hwt_cpu_time() - took;
 	if (slow_us && took > slow_us * (u64)NSEC_PER_USEC)
-		hwt_slow_report(shard, engine, &call, took);
+		hwt_slow_report(shard, fn, took, took);
 	return took;
 }
 
@@ -353,7 +300,7 @@ void hwt_call_release(struct hwt_shard *shard, struct hwt_runner *runner,
 	hwt_lockdep_begin(shard, runner, call);
 	hwt_call_save(call);
 	release(timeout);
-	hwt_call_check(runner, call);
+	hwt_call_check(call);
 	hwt_lockdep_end(shard, runner, call);
 	/* The ->release is not timed, and may have taken long: read the clock anew. */
 	runner->stamp = 0;

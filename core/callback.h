@@ -66,13 +66,15 @@ void hwt_runner_read_clock(struct hwt_runner *runner);
 void hwt_call_unbalanced(const void *fn, int before);
 u64 hwt_call_timed(struct hwt_shard *shard, const void *fn, u64 began);
 #ifdef CONFIG_LOCKDEP
-void hwt_lockdep_begin_bh(struct hwt_shard *shard, struct hwt_call *call);
-void hwt_lockdep_end_bh(struct hwt_shard *shard, struct hwt_call *call);
+void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call);
+void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call);
 void hwt_lockdep_sync(struct hwt_timeout *timeout);
 void hwt_lockdep_shard(struct hwt_shard *shard);
 #else
-static inline void hwt_lockdep_begin_bh(struct hwt_shard *shard, struct hwt_call *call) { }
-static inline void hwt_lockdep_end_bh(struct hwt_shard *shard, struct hwt_call *call) { }
+static inline void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner,
+				     struct hwt_call *call) { }
+static inline void hwt_lockdep_end(struct hwt_shard *shard, struct hwt_runner *runner,
+				   struct hwt_call *call) { }
 static inline void hwt_lockdep_sync(struct hwt_timeout *timeout) { }
 static inline void hwt_lockdep_shard(struct hwt_shard *shard) { }
 #endif

@@ -92,7 +92,7 @@ struct hwt_runner {
 	bool			releasing;
 	/* True if @task must be pinned later to the shard's CPUs. May be read without the lock. */
 	bool			unpinned;
-	bool			thread;		/* @task is one of the shard's threads. Constant */
+	bool			thread;		/* the shard's engine or a worker. Constant */
 };
 
 /* A thread that runs callbacks, of timeouts from the due list and from shard->owed in turn. */
