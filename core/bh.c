@@ -470,11 +470,11 @@ unsigned int hwt_bh_hand_back(struct hwt_shard *shard, hwt_handback_fn fn, void 
 	local_bh_disable();
 	hwt_bh_expiry_lock(shard);
 	spin_lock_irq(&shard->lock);
-	shard->engine.task = current;
+	WRITE_ONCE(shard->engine.task, current);
 	shard->engine.stamp = 0;
 	for (n = 0; n < HWT_STEP && !list_empty(due); n++)
 		handed += hwt_bh_hand_back_one(shard, fn, arg);
-	shard->engine.task = NULL;
+	WRITE_ONCE(shard->engine.task, NULL);
 	spin_unlock_irq(&shard->lock);
 	hwt_bh_expiry_unlock(shard);
 	local_bh_enable();
@@ -498,7 +498,7 @@ static bool hwt_bh_enter(struct hwt_shard *shard)
 		 * call that finds engine.task == current was made in this softirq, or in a hard
 		 * interrupt during it.
 		 */
-		shard->engine.task = current;
+		WRITE_ONCE(shard->engine.task, current);
 		hwt_count(&shard->wakeups, 1);
 	}
 	spin_unlock_irq(&shard->lock);
@@ -535,7 +535,7 @@ static void hwt_bh_leave(struct hwt_shard *shard, bool more)
 
 	spin_lock_irq(&shard->lock);
 	shard->bh.in_pass = false;
-	shard->engine.task = NULL;
+	WRITE_ONCE(shard->engine.task, NULL);
 	stopping = shard->stopping;
 	hwt_wake(shard, &shard->bh);
 	spin_unlock_irq(&shard->lock);

@@ -72,15 +72,9 @@ static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeo
 	return state;
 }
 
-/*
- * Do what hwt_delete() or, if @try is true, hwt_try_delete() does; the shard's lock may be dropped
- * and taken again. @set: HWT_F_SHUTDOWN to shut the timeout down, too, else 0. @flags: from the
- * spin_lock_irqsave() of the lock. Return 1 if the timeout was pending and this call has ended its
- * hold; -EBUSY if @try is true and a callback is executing; else 0: the timeout was not pending, or
- * its callback is executing.
- */
-int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try,
-		      unsigned long *flags)
+/* The part of hwt_delete_held() under the lock, which it may drop and take again. */
+static int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set,
+			     bool try, unsigned long *flags)
 	__must_hold(&shard->lock)
 {
 	struct hwt_change change;
@@ -115,8 +109,13 @@ int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 
 	return 1;
 }
 
-/* Delete a timeout that may be held. Parameters and result as for hwt_delete_locked(). */
-static int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout, bool try)
+/*
+ * Do what hwt_delete() or, if @try is true, hwt_try_delete() does. @set: HWT_F_SHUTDOWN to shut the
+ * timeout down, too, else 0. Return 1 if the timeout was pending and this call has ended its hold;
+ * -EBUSY if @try is true and a callback is executing; else 0: the timeout was not pending, or its
+ * callback is executing.
+ */
+int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try)
 {
 	unsigned long flags;
 	int ret;
@@ -127,7 +126,7 @@ static int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	 */
 	rcu_read_lock();
 	spin_lock_irqsave(&shard->lock, flags);
-	ret = hwt_delete_locked(shard, timeout, 0, try, &flags);
+	ret = hwt_delete_locked(shard, timeout, set, try, &flags);
 	spin_unlock_irqrestore(&shard->lock, flags);
 	rcu_read_unlock();
 	return ret;
@@ -165,7 +164,7 @@ bool hwt_delete(struct hwt_timeout *timeout)
 
 	if (!hwt_debug_used(timeout) || !shard || !hwt_held(timeout))
 		return false;
-	return hwt_delete_held(shard, timeout, false);
+	return hwt_delete_held(shard, timeout, 0, false);
 }
 EXPORT_SYMBOL_GPL(hwt_delete);
 
@@ -188,6 +187,6 @@ int hwt_try_delete(struct hwt_timeout *timeout)
 	if (!hwt_debug_used(timeout) || !shard)
 		return 0;
 	/* Take the lock even if the timeout is idle, to see what the last callback has written. */
-	return hwt_delete_held(shard, timeout, true);
+	return hwt_delete_held(shard, timeout, 0, true);
 }
 EXPORT_SYMBOL_GPL(hwt_try_delete);

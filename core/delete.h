@@ -5,7 +5,6 @@
 
 #include "core/shard.h"
 
-int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try,
-		      unsigned long *flags);
+int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try);
 
 #endif /* _HWT_CORE_DELETE_H */

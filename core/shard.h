@@ -73,7 +73,8 @@ struct hwt_inbox {
  */
 struct hwt_runner {
 	struct list_head	entry;		/* in shard->runners */
-	struct task_struct	*task;		/* on a BH shard, that of the pass or NULL */
+	/* On a BH shard, that of the pass or NULL; also read without the lock. */
+	struct task_struct	*task;
 	/*
 	 * The timeout for which the runner is executing a callback or ->release, or NULL. The
 	 * engine's member is also read without the lock, for example by hwt_engine_kick().

@@ -33,43 +33,25 @@
 /* -- Runners ------------------------------------------------------------- */
 
 /*
- * Return true if a runner is executing a function of @timeout. A ->release may have freed its
- * timeout already, and @timeout may be a new one at the same address. So also compare the ->release
- * that is executing with that of @timeout. If both timeouts have the same ->release, the result is
- * true until the old timeout's ->release has returned.
+ * Return true if a runner is executing a function of @timeout (NULL: of any timeout). If @task is
+ * not NULL, look at runners of that task only. A ->release may have freed its timeout already, and
+ * @timeout may be a new one at the same address. So also compare the ->release that is executing
+ * with that of @timeout. If both timeouts have the same ->release, the result is true until the old
+ * timeout's ->release has returned.
  */
-static bool hwt_runner_executes(const struct hwt_runner *runner, const struct hwt_timeout *timeout)
-{
-	return runner->current_timeout == timeout &&
-	       (!runner->releasing || runner->fn == timeout->ops->release);
-}
-
-static bool hwt_callback_executing(struct hwt_shard *shard, const struct hwt_timeout *timeout)
+static bool hwt_executing(struct hwt_shard *shard, const struct hwt_timeout *timeout,
+			  const struct task_struct *task)
 	__must_hold(&shard->lock)
 {
 	struct hwt_runner *runner;
 
-	/*
-	 * RUNNING is set during each callback, except ->release. So it suffices if there is no
-	 * ->release.
-	 */
-	if (!timeout->ops->release)
-		return hwt_timeout_state(timeout) & HWT_F_RUNNING;
+	/* Usually, spare the search: RUNNING is set during each callback, except ->release. */
+	if (timeout && !timeout->ops->release && !(hwt_timeout_state(timeout) & HWT_F_RUNNING))
+		return false;
 	list_for_each_entry(runner, &shard->runners, entry)
-		if (hwt_runner_executes(runner, timeout))
-			return true;
-	return false;
-}
-
-/* Return true if this task is in a callback or ->release of @timeout (NULL: of any timeout). */
-static bool hwt_in_callback_of(struct hwt_shard *shard, const struct hwt_timeout *timeout)
-	__must_hold(&shard->lock)
-{
-	struct hwt_runner *runner;
-
-	list_for_each_entry(runner, &shard->runners, entry)
-		if (runner->task == current && runner->current_timeout &&
-		    (!timeout || hwt_runner_executes(runner, timeout)))
+		if (runner->current_timeout && (!task || runner->task == task) &&
+		    (!timeout || (runner->current_timeout == timeout &&
+				  (!runner->releasing || runner->fn == timeout->ops->release))))
 			return true;
 	return false;
 }
@@ -82,7 +64,7 @@ bool hwt_in_callback(const struct hwt_wheel *wheel)
 
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		spin_lock_irq(&shard->lock);
-		inside |= hwt_in_callback_of(shard, NULL);
+		inside |= hwt_executing(shard, NULL, current);
 		spin_unlock_irq(&shard->lock);
 	}
 	return inside;
@@ -201,7 +183,7 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 {
 	u64 state = hwt_timeout_state(timeout);
 
-	if (hwt_callback_executing(shard, timeout)) {
+	if (hwt_executing(shard, timeout, NULL)) {
 		hwt_wait_for(shard, timeout);
 		return false;
 	}
@@ -222,27 +204,17 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 static int hwt_sync_bh(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set)
 {
 	u64 was = hwt_timeout_state(timeout);
-	bool pending = false, running, own;
-	unsigned long flags;
+	bool pending = false;
 
 	if (!(was & HWT_F_HELD) && !(set & ~was) && !hwt_bh_running(shard, timeout))
 		return false;
 	for (;;) {
-		/*
-		 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard is
-		 * freed only after its lock was released.
-		 */
-		rcu_read_lock();
-		spin_lock_irqsave(&shard->lock, flags);
 		/* Cancel in every round, since the timeout may have been scheduled again. */
-		pending |= hwt_delete_locked(shard, timeout, set, false, &flags);
-		running = shard->engine.current_timeout == timeout;
-		own = running && shard->engine.task == current;
-		spin_unlock_irqrestore(&shard->lock, flags);
-		rcu_read_unlock();
-		if (!running)
+		pending |= hwt_delete_held(shard, timeout, set, false);
+		if (!hwt_bh_running(shard, timeout))
 			return pending;
-		if (own)
+		/* A pass of this task executes the callback: so the caller is in the callback. */
+		if (READ_ONCE(shard->engine.task) == current)
 			return -EDEADLK;
 		hwt_bh_relax(shard);
 	}
@@ -254,7 +226,7 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 	struct hwt_shard *shard = timeout->shard;
 	struct hwt_runner runner = { .task = current };
 	u64 was = hwt_timeout_state(timeout);
-	bool pending = false;
+	bool pending = false, own;
 
 	if (!hwt_debug_used(timeout))
 		return false;
@@ -275,17 +247,13 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 		return false;
 	}
 	hwt_runner_enter(shard, &runner);
-	if (hwt_callback_executing(shard, timeout) && hwt_in_callback_of(shard, timeout)) {
-		pending = hwt_sync_try(shard, &runner, timeout, set);
-		hwt_runner_leave(shard, &runner);
-		return -EDEADLK;
-	}
+	own = hwt_executing(shard, timeout, current);
 	do {
 		/* Cancel in every round, since the timeout may have been scheduled again. */
 		pending |= hwt_sync_try(shard, &runner, timeout, set);
-	} while (!hwt_sync_done(shard, timeout));
+	} while (!own && !hwt_sync_done(shard, timeout));
 	hwt_runner_leave(shard, &runner);
-	return pending;
+	return own ? -EDEADLK : pending;
 }
 
 /* Warn of -EDEADLK: a caller that ignores it may free a timeout that is still in use. */
@@ -402,7 +370,7 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 	if (!inside && shard->nr_workers <= 1)
 		hwt_lockdep_shard(shard);
 	hwt_shard_enter(shard);
-	if (hwt_in_callback_of(shard, timeout))
+	if (hwt_executing(shard, timeout, current))
 		ret = -EDEADLK;
 	while (!ret) {
 		state = hwt_timeout_state(timeout);
