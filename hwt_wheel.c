@@ -62,7 +62,7 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 	/*
 	 * Barrier destroy.grace, pairs with arm.rcu in hwt_arm_open(), cancel.rcu in
 	 * __hwt_cancel(), clock.rcu in hwt_clock_irq_work() and hwt_debug_move(), and
-	 * leave.rcu in hwt_unlock_last(): the CPUs in these functions have ended their kicks and
+	 * leave.rcu in hwt_shard_leave(): the CPUs in these functions have ended their kicks and
 	 * unlocked the shards, so only the irq_works of kicks may still use a shard.
 	 */
 	synchronize_rcu();
@@ -288,10 +288,8 @@ int __hwt_wheel_barrier(struct hwt_wheel *wheel, const struct module *owner)
 {
 	struct hwt_shard *shard;
 
-	might_sleep();
-	if (hwt_in_callback(wheel))
+	if (!hwt_wheel_enter(wheel))
 		return -EDEADLK;
-	hwt_wheel_enter(wheel);
 	for (shard = wheel->first_shard; shard; shard = shard->next)
 		hwt_shard_barrier(shard, owner);
 	hwt_wheel_leave(wheel);
@@ -317,10 +315,8 @@ int hwt_wheel_flush(struct hwt_wheel *wheel)
 	struct hwt_shard *shard;
 	int ret = 0;
 
-	might_sleep();
-	if (hwt_in_callback(wheel))
+	if (!hwt_wheel_enter(wheel))
 		return -EDEADLK;
-	hwt_wheel_enter(wheel);
 	for (shard = wheel->first_shard; shard; shard = shard->next)
 		ret = hwt_shard_flush(shard) ?: ret;
 	hwt_wheel_leave(wheel);

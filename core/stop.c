@@ -140,7 +140,7 @@ void hwt_stop_threads(struct hwt_wheel *wheel)
 
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		spin_lock_irq(&shard->lock);
-		hwt_wait_callbacks(shard, U64_MAX);
+		hwt_wait_callbacks(shard, U64_MAX, NULL);
 		spin_unlock_irq(&shard->lock);
 		if (hwt_is_bh(shard))
 			hwt_bh_stop(shard);
@@ -156,7 +156,7 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		spin_lock_irq(&shard->lock);
-		hwt_wait_callbacks(shard, U64_MAX);
+		hwt_wait_callbacks(shard, U64_MAX, NULL);
 		/* Only marks of flushes and barriers can be on shard->owed: wake their tasks. */
 		while (!list_empty(&shard->owed))
 			hwt_end_hold(shard, &runner, list_first_entry(&shard->owed,
@@ -185,10 +185,8 @@ long hwt_stop(struct hwt_wheel *wheel, hwt_handback_fn fn, void *arg)
 	struct hwt_shard *shard;
 	long n = 0;
 
-	might_sleep();
-	if (hwt_in_callback(wheel))
+	if (!hwt_wheel_enter(wheel))
 		return -EDEADLK;
-	hwt_wheel_enter(wheel);
 	for (shard = wheel->first_shard; shard; shard = shard->next)
 		hwt_lockdep_shard(shard);
 	mutex_lock(&wheel->stop_lock);

@@ -70,35 +70,6 @@ bool hwt_in_callback(const struct hwt_wheel *wheel)
 	return inside;
 }
 
-void hwt_runner_enter(struct hwt_shard *shard, struct hwt_runner *runner)
-	__acquires(&shard->lock)
-{
-	spin_lock_irq(&shard->lock);
-	runner->stamp = 0;
-	list_add_tail(&runner->entry, &shard->runners);
-}
-
-/* Wake hwt_wait_unused(), and release the lock. Then hwt_wheel_dispose() may free the shard. */
-static void hwt_unlock_last(struct hwt_shard *shard)
-	__releases(&shard->lock)
-{
-	/*
-	 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard, which
-	 * contains the lock, is freed only after spin_unlock_irq() has returned.
-	 */
-	rcu_read_lock();
-	hwt_wake(shard, shard);
-	spin_unlock_irq(&shard->lock);
-	rcu_read_unlock();
-}
-
-void hwt_runner_leave(struct hwt_shard *shard, struct hwt_runner *runner)
-	__releases(&shard->lock)
-{
-	list_del(&runner->entry);
-	hwt_unlock_last(shard);
-}
-
 /* Take the lock, and keep the shard from being freed until hwt_shard_leave(). */
 static void hwt_shard_enter(struct hwt_shard *shard)
 	__acquires(&shard->lock)
@@ -107,18 +78,45 @@ static void hwt_shard_enter(struct hwt_shard *shard)
 	shard->callers++;
 }
 
+/* Wake hwt_wait_unused(), and release the lock. Then hwt_wheel_dispose() may free the shard. */
 static void hwt_shard_leave(struct hwt_shard *shard)
 	__releases(&shard->lock)
 {
+	/*
+	 * Barrier leave.rcu, pairs with destroy.grace in hwt_wheel_dispose(): the shard, which
+	 * contains the lock, is freed only after spin_unlock_irq() has returned.
+	 */
+	rcu_read_lock();
 	shard->callers--;
-	hwt_unlock_last(shard);
+	hwt_wake(shard, shard);
+	spin_unlock_irq(&shard->lock);
+	rcu_read_unlock();
 }
 
-/* Keep a wheel from being freed until hwt_wheel_leave(). */
-void hwt_wheel_enter(struct hwt_wheel *wheel)
+void hwt_runner_enter(struct hwt_shard *shard, struct hwt_runner *runner)
+	__acquires(&shard->lock)
 {
+	hwt_shard_enter(shard);
+	runner->stamp = 0;
+	list_add_tail(&runner->entry, &shard->runners);
+}
+
+void hwt_runner_leave(struct hwt_shard *shard, struct hwt_runner *runner)
+	__releases(&shard->lock)
+{
+	list_del(&runner->entry);
+	hwt_shard_leave(shard);
+}
+
+/* Keep a wheel from being freed until hwt_wheel_leave(). Return false in one of its callbacks. */
+bool hwt_wheel_enter(struct hwt_wheel *wheel)
+{
+	might_sleep();
+	if (hwt_in_callback(wheel))
+		return false;
 	hwt_shard_enter(wheel->first_shard);
 	spin_unlock_irq(&wheel->first_shard->lock);
+	return true;
 }
 
 void hwt_wheel_leave(struct hwt_wheel *wheel)
@@ -129,15 +127,35 @@ void hwt_wheel_leave(struct hwt_wheel *wheel)
 
 /* -- Waiting for runners --------------------------------------------------- */
 
-/* Wait until no runner executes a call with a number (see struct hwt_runner) up to @call. */
-void hwt_wait_callbacks(struct hwt_shard *shard, u64 call)
+/*
+ * Return true if a runner is executing a function of the module @owner, or will call one for the
+ * same timeout after the present function. A ->release or, on a BH wheel, a callback may free its
+ * timeout, so do not read the timeout while such a function is executing.
+ */
+static bool hwt_owner_executes(const struct hwt_shard *shard, const struct hwt_runner *runner,
+			       const struct module *owner)
+{
+	const struct hwt_timeout *timeout = runner->current_timeout;
+
+	if (within_module((unsigned long)runner->fn, owner))
+		return true;
+	return !runner->releasing && !hwt_is_bh(shard) && timeout->ops &&
+	       hwt_module_needs(timeout, owner);
+}
+
+/*
+ * Wait until no runner executes a call with a number (see struct hwt_runner) up to @call. If @owner
+ * is not NULL, wait only for calls for which hwt_owner_executes() returns true.
+ */
+void hwt_wait_callbacks(struct hwt_shard *shard, u64 call, const struct module *owner)
 	__must_hold(&shard->lock)
 {
 	struct hwt_runner *runner;
 
 again:
 	list_for_each_entry(runner, &shard->runners, entry) {
-		if (runner->current_timeout && runner->call <= call) {
+		if (runner->current_timeout && runner->call <= call &&
+		    (!owner || hwt_owner_executes(shard, runner, owner))) {
 			hwt_wait_for(shard, runner);
 			goto again;
 		}
@@ -148,8 +166,7 @@ again:
 void hwt_wait_unused(struct hwt_shard *shard)
 {
 	spin_lock_irq(&shard->lock);
-	/* The engine's own entry remains in the list of runners until the shard is freed. */
-	while (shard->callers || !list_is_singular(&shard->runners))
+	while (shard->callers)
 		hwt_wait_for(shard, shard);
 	spin_unlock_irq(&shard->lock);
 }
@@ -325,13 +342,6 @@ static bool hwt_wait_over(const struct hwt_timeout *timeout, u64 state)
 	       !timeout->ops->cancelled;
 }
 
-/* Return true if no timeout of the shard can fire until this task's callback has returned. */
-static bool hwt_wait_deadlocks(const struct hwt_shard *shard)
-{
-	return current == shard->thread ||
-	       (shard->nr_workers == 1 && current == shard->worker->runner.task);
-}
-
 /**
  * hwt_wait() - wait until a timeout has run or been cancelled
  * @timeout: the timeout; its memory must remain valid until this returns
@@ -357,7 +367,7 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
 	u64 now = ktime_get_ns(), end = hwt_add_ns(now, max_ns), look_ns, state = 0;
 	struct hwt_shard *shard = timeout->shard;
-	bool inside, stopping;
+	bool inside;
 	ktime_t until;
 	int ret = 0;
 
@@ -384,13 +394,16 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		 */
 		look_ns = inside || timeout->owed ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));
-		/* Only the stop serves timeouts now, and it may wait for this callback: give up. */
-		stopping = inside && shard->stopping;
-		if (hwt_wait_deadlocks(shard))
+		/*
+		 * Give up if no timeout of the shard can fire until this task's callback has
+		 * returned, or if only a stop, which may wait for this callback, serves timeouts.
+		 */
+		if (current == shard->thread ||
+		    (shard->nr_workers == 1 && current == shard->worker->runner.task))
 			ret = -EDEADLK;
 		else if (now >= end)
 			ret = -ETIME;
-		else if (stopping || signal_pending(current))
+		else if ((inside && shard->stopping) || signal_pending(current))
 			ret = -ERESTARTSYS;
 		else
 			hwt_wait_until(shard, &timeout->link, TASK_INTERRUPTIBLE,
@@ -416,34 +429,28 @@ static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
 		hwt_engine_kick_locked(shard, 0);
 	while (!mark->reached)
 		hwt_wait_for(shard, &mark->timeout);
-	hwt_wait_callbacks(shard, mark->call);
+	hwt_wait_callbacks(shard, mark->call, NULL);
+}
+
+/* Put a mark into shard->owed, before @next: an entry, or shard->owed itself for the end. */
+static void hwt_mark_owe(struct hwt_mark *mark, struct list_head *next)
+{
+	*mark = (struct hwt_mark) { .timeout.ops = &hwt_mark_ops, .timeout.owed = true };
+	list_add_tail(&mark->timeout.link, next);
 }
 
 /* Collect submissions. Wait for ->cancelled and ->release of all timeouts on shard->owed. */
 static void hwt_owed_wait(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
-	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.shard = shard };
+	struct hwt_mark mark;
 
 	hwt_collect_submitted(shard);
 	/* During a stop, the stop removes the mark. After a stop, no runner would remove it. */
 	if (shard->stopped)
 		return;
-	list_add_tail(&mark.timeout.link, &shard->owed);
-	mark.timeout.owed = true;
+	hwt_mark_owe(&mark, &shard->owed);
 	hwt_mark_wait(shard, &mark);
-}
-
-/* Put a mark into shard->owed, at its beginning or end. */
-static void hwt_mark_owe(struct hwt_shard *shard, struct hwt_mark *mark, bool first)
-	__must_hold(&shard->lock)
-{
-	*mark = (struct hwt_mark) { .timeout.ops = &hwt_mark_ops, .timeout.shard = shard };
-	mark->timeout.owed = true;
-	if (first)
-		list_add(&mark->timeout.link, &shard->owed);
-	else
-		list_add_tail(&mark->timeout.link, &shard->owed);
 }
 
 /*
@@ -460,11 +467,11 @@ static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runn
 	struct hwt_mark at, end;
 	unsigned int n = 0;
 
-	hwt_mark_owe(shard, &at, true);
-	hwt_mark_owe(shard, &end, false);
+	hwt_mark_owe(&at, shard->owed.next);
+	hwt_mark_owe(&end, &shard->owed);
 	while (!end.reached) {
 		if (at.reached)
-			hwt_mark_owe(shard, &at, true);
+			hwt_mark_owe(&at, shard->owed.next);
 		timeout = list_next_entry(&at.timeout, link);
 		if (timeout == &end.timeout)
 			break;
@@ -481,39 +488,6 @@ static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runn
 		hwt_unowe(&end.timeout);
 }
 
-/*
- * Return true if a runner is executing a function of the module @owner, or will call one for the
- * same timeout after the present function. A ->release or, on a BH wheel, a callback may free its
- * timeout, so do not read the timeout while such a function is executing.
- */
-static bool hwt_owner_executes(const struct hwt_shard *shard, const struct hwt_runner *runner,
-			       const struct module *owner)
-{
-	const struct hwt_timeout *timeout = runner->current_timeout;
-
-	if (within_module((unsigned long)runner->fn, owner))
-		return true;
-	return !runner->releasing && !hwt_is_bh(shard) && timeout->ops &&
-	       hwt_module_needs(timeout, owner);
-}
-
-/* Wait for those of the calls begun so far for which hwt_owner_executes() returns true. */
-static void hwt_owner_wait(struct hwt_shard *shard, const struct module *owner)
-	__must_hold(&shard->lock)
-{
-	u64 call = shard->calls;
-	struct hwt_runner *runner;
-
-again:
-	list_for_each_entry(runner, &shard->runners, entry) {
-		if (runner->current_timeout && runner->call <= call &&
-		    hwt_owner_executes(shard, runner, owner)) {
-			hwt_wait_for(shard, runner);
-			goto again;
-		}
-	}
-}
-
 /* hwt_wheel_barrier() for one shard. @owner: NULL if the caller is in no module. */
 void hwt_shard_barrier(struct hwt_shard *shard, const struct module *owner)
 {
@@ -521,13 +495,12 @@ void hwt_shard_barrier(struct hwt_shard *shard, const struct module *owner)
 
 	hwt_lockdep_shard(shard);
 	hwt_runner_enter(shard, &runner);
-	/* No timeout of a stopped shard is held, so there is nothing to wait for. */
-	if (!shard->stopped && !owner) {
+	if (!owner) {
 		hwt_owed_wait(shard);
-	} else if (!shard->stopped) {
+	} else {
 		hwt_collect_submitted(shard);
 		hwt_owner_end_holds(shard, &runner, owner);
-		hwt_owner_wait(shard, owner);
+		hwt_wait_callbacks(shard, shard->calls, owner);
 	}
 	hwt_runner_leave(shard, &runner);
 }
@@ -535,7 +508,7 @@ void hwt_shard_barrier(struct hwt_shard *shard, const struct module *owner)
 /* Wait until the due timeouts of a shard have fired, and their callbacks have returned. */
 int hwt_shard_flush(struct hwt_shard *shard)
 {
-	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops, .timeout.shard = shard };
+	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops };
 	int ret = 0;
 
 	hwt_lockdep_shard(shard);
