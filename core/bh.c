@@ -372,8 +372,7 @@ static __always_inline void hwt_bh_fire_one(struct hwt_shard *shard, struct hwt_
 		trace_hwt_expire_entry(shard, timeout, expire, due.tick,
 				       max(began, hwt_tick_to_ns(shard, due.tick)));
 	expire(timeout);
-	if (trace_hwt_expire_exit_enabled())
-		trace_hwt_expire_exit(shard, timeout, expire);
+	trace_hwt_expire_exit(shard, timeout, expire);
 	hwt_bh_call_end(shard, &call);
 	/*
 	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds

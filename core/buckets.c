@@ -103,7 +103,7 @@ void hwt_buckets_remove(struct hwt_buckets *buckets, struct hwt_timeout *timeout
 	timeout->link.next = NULL;
 	/*
 	 * If both neighbours are the same node, it is the head of the list, which is empty now. The
-	 * lists @due, @never and @moving are in no bucket.
+	 * lists @due, @never and @moving, and shard->owed, are in no bucket.
 	 */
 	if (prev == next && bucket >= buckets->bucket && bucket < buckets->bucket + buckets->size)
 		__clear_bit(bucket - buckets->bucket, buckets->occupied);

@@ -104,7 +104,7 @@ static int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeou
 	if (change.action != HWT_GIVE_BACK)
 		return 0;
 	if (timeout->owed)
-		hwt_unowe(timeout);
+		hwt_unlink(shard, timeout);
 	hwt_wake_timeout(shard, timeout);
 	return 1;
 }

@@ -29,7 +29,6 @@
 #include "core/thread.h"
 #include "core/trace.h"
 #include "core/wait.h"
-#include "core/wheel.h"
 
 /*
  * Drop the shard's lock for a moment, and let another task run if one needs this CPU. Report a
@@ -176,11 +175,13 @@ void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tic
 	}
 }
 
+/* Take a timeout out of its bucket, the due list or shard->owed. */
 void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
 	hwt_buckets_remove(&shard->buckets, timeout);
 	timeout->past = false;
+	timeout->owed = false;
 }
 
 /* Put a timeout on shard->owed, and wake a runner, which ends the hold and calls the client. */
@@ -198,13 +199,6 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	 * called, hwt_wait() does not wait for it.
 	 */
 	hwt_wake_timeout(shard, timeout);
-}
-
-void hwt_unowe(struct hwt_timeout *timeout)
-{
-	list_del(&timeout->link);
-	timeout->link.next = NULL;
-	timeout->owed = false;
 }
 
 /* The part of hwt_collect_one() that is inlined where many timeouts are collected. */
@@ -266,47 +260,14 @@ unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 	__must_hold(&shard->lock)
 {
 	struct hwt_inbox *inbox;
-	unsigned int n = 0, step = 0;
+	unsigned int n = 0;
 
-	while (n + step < max && (inbox = hwt_intake_next(shard))) {
-		step += hwt_collect_taken(shard, inbox,
-					  min_t(unsigned int, max - n, HWT_STEP) - step);
-		if (step < HWT_STEP)
-			continue;
-		hwt_lock_break(shard);
-		n += step;
-		step = 0;
-	}
-	return n + step;
-}
-
-/* Collect all timeouts submitted before the call, in bounded time. May drop the shard's lock. */
-void hwt_collect_submitted(struct hwt_shard *shard)
-	__must_hold(&shard->lock)
-{
-	struct hwt_inbox *inbox;
-	unsigned long end;
-	unsigned int cpu;
-
-	for_each_possible_cpu(cpu) {
-		inbox = per_cpu_ptr(shard->inbox, cpu);
-		/*
-		 * Collect inbox->fresh, move the submission lists to inbox->fresh, and collect
-		 * these entries. Another context may move the lists while the lock is dropped, but
-		 * only if inbox->fresh is empty. Then the loop that has dropped the lock has
-		 * nothing left to collect, and ends because inbox->taken has changed.
-		 */
-		end = inbox->taken + 1;
-		while (time_before(inbox->taken, end) &&
-		       hwt_collect_taken(shard, inbox, HWT_STEP) == HWT_STEP)
-			hwt_lock_break(shard);
-		hwt_intake_take(shard, cpu);
-		while (time_before_eq(inbox->taken, end) &&
-		       hwt_collect_taken(shard, inbox, HWT_STEP) == HWT_STEP)
-			hwt_lock_break(shard);
-		if (inbox->taken != end - 1 || cpu % 64 == 63)
+	while (n < max && (inbox = hwt_intake_next(shard))) {
+		n += hwt_collect_taken(shard, inbox, min(max - n, HWT_STEP - n % HWT_STEP));
+		if (n % HWT_STEP == 0)
 			hwt_lock_break(shard);
 	}
+	return n;
 }
 
 /*
@@ -322,8 +283,9 @@ void hwt_lock_pause(struct hwt_shard *shard, unsigned long *flags)
 }
 
 /*
- * Collect submissions of @cpu until @timeout is collected, or is found not to be among them. Drops
- * the lock between steps. @flags: as for hwt_lock_pause(), or NULL in a task that may sleep.
+ * Collect submissions of @cpu until @timeout is collected, or is found not to be among them. If
+ * @timeout is NULL, collect all that were submitted before the call. Drops the lock between steps.
+ * @flags: as for hwt_lock_pause(), or NULL in a task that may sleep.
  */
 void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 		       const struct hwt_timeout *timeout,
@@ -334,11 +296,11 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	unsigned long end = inbox->taken + 1;
 
 	/*
-	 * If @cpu has pushed the timeout, it is in inbox->fresh now, or when the lists of @cpu are
-	 * moved there the next time. So collect only these two batches. If the timeout is in
-	 * neither, it was not pushed yet, or another CPU has pushed it: the caller tries again.
+	 * What @cpu has pushed is in inbox->fresh now, or when the lists of @cpu are moved there
+	 * the next time. So collect only these two batches. If the timeout is in neither, it was
+	 * not pushed yet, or another CPU has pushed it: the caller tries again.
 	 */
-	while (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) &&
+	while ((!timeout || (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED))) &&
 	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu)) {
 		if (hwt_collect_taken(shard, inbox, HWT_STEP) == HWT_STEP) {
 			if (flags)
@@ -346,6 +308,18 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 			else
 				hwt_lock_break(shard);
 		}
+	}
+}
+
+/* Collect all timeouts submitted before the call, in bounded time. Drops the shard's lock. */
+void hwt_collect_submitted(struct hwt_shard *shard)
+	__must_hold(&shard->lock)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		hwt_collect_until(shard, cpu, NULL, NULL);
+		hwt_lock_break(shard);
 	}
 }
 
@@ -364,9 +338,7 @@ void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	struct hwt_call release;
 	u64 old;
 
-	if (timeout->owed)
-		hwt_unowe(timeout);
-	else if (hwt_linked(timeout))
+	if (hwt_linked(timeout))
 		hwt_unlink(shard, timeout);
 	if (unlikely(hwt_mark_reached(shard, timeout)))
 		return;
@@ -416,18 +388,6 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 	return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
 }
 
-static void hwt_call_cancelled(struct hwt_shard *shard, struct hwt_runner *runner,
-			       struct hwt_timeout *timeout)
-	__must_hold(&shard->lock)
-{
-	void (*cancelled)(struct hwt_timeout *timeout) = timeout->ops->cancelled;
-	struct hwt_call call;
-
-	hwt_call_begin(shard, runner, timeout, cancelled, &call);
-	cancelled(timeout);
-	hwt_call_end(shard, runner, &call);
-}
-
 static struct hwt_change hwt_finish_change(struct hwt_shard *shard, struct hwt_timeout *timeout,
 					   bool notify)
 	__must_hold(&shard->lock)
@@ -461,13 +421,15 @@ void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 	__must_hold(&shard->lock)
 {
 	const struct hwt_timeout_ops *ops = timeout->ops;
+	struct hwt_call call, release;
 	struct hwt_change change;
-	struct hwt_call release;
 
 	hwt_call_prepare(&release, timeout);
 	change = hwt_finish_change(shard, timeout, notify && ops->cancelled);
 	if (change.action == HWT_CALL_CANCELLED) {
-		hwt_call_cancelled(shard, runner, timeout);
+		hwt_call_begin(shard, runner, timeout, ops->cancelled, &call);
+		ops->cancelled(timeout);
+		hwt_call_end(shard, runner, &call);
 		change = hwt_finish_change(shard, timeout, false);
 	}
 	if (change.action == HWT_LINK)
@@ -529,38 +491,31 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	return true;
 }
 
-static void hwt_fire_call(struct hwt_shard *shard, struct hwt_runner *runner,
-			  struct hwt_timeout *timeout, const struct hwt_due *due)
-	__must_hold(&shard->lock)
-{
-	void (*expire)(struct hwt_timeout *timeout) = timeout->ops->expire;
-	s64 offset = shard->clock_offset;
-	struct hwt_call call;
-
-	runner->call = ++shard->calls;
-	hwt_call_begin(shard, runner, timeout, expire, &call);
-	/* call.began may be a cached time before the deadline: do not trace the call as early. */
-	if (trace_hwt_expire_entry_enabled())
-		trace_hwt_expire_entry(shard, timeout, expire, due->tick,
-				       max(hwt_call_began(shard, &call, offset),
-					   hwt_tick_to_ns(shard, due->tick)));
-	expire(timeout);
-	if (trace_hwt_expire_exit_enabled())
-		trace_hwt_expire_exit(shard, timeout, expire);
-	hwt_call_end(shard, runner, &call);
-	hwt_lateness_count(shard, hwt_call_began(shard, &call, offset), due);
-}
-
 /* Take a timeout off the due list, and fire it if it is still due. May drop the shard's lock. */
 void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 	      struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
+	void (*expire)(struct hwt_timeout *timeout);
+	struct hwt_call call;
 	struct hwt_due due;
+	s64 offset;
 
 	if (!hwt_fire_claim(shard, timeout, &due))
 		return;
-	hwt_fire_call(shard, runner, timeout, &due);
+	expire = timeout->ops->expire;
+	offset = shard->clock_offset;
+	runner->call = ++shard->calls;
+	hwt_call_begin(shard, runner, timeout, expire, &call);
+	/* call.began may be a cached time before the deadline: do not trace the call as early. */
+	if (trace_hwt_expire_entry_enabled())
+		trace_hwt_expire_entry(shard, timeout, expire, due.tick,
+				       max(hwt_call_began(shard, &call, offset),
+					   hwt_tick_to_ns(shard, due.tick)));
+	expire(timeout);
+	trace_hwt_expire_exit(shard, timeout, expire);
+	hwt_call_end(shard, runner, &call);
+	hwt_lateness_count(shard, hwt_call_began(shard, &call, offset), &due);
 	hwt_finish(shard, runner, timeout, true);
 }
 
@@ -607,20 +562,6 @@ static void hwt_engine_intake_since(struct hwt_shard *shard, u64 now)
 	if (!hwt_is_bh(shard))
 		tick = min(tick, hwt_ns_to_tick(shard, ns));
 	shard->intake_since = max(shard->intake_since, tick);
-}
-
-/*
- * After a long sleep, move the cursor forward before the engine collects, so that the collected
- * timeouts go to lower levels. Stop the cursor before shard->intake_since: timeouts that came due
- * between the wake-up and this pass are then linked into buckets, and fire in the order of ticks.
- */
-static void hwt_engine_catch_up(struct hwt_shard *shard, u64 now)
-{
-	/* If the wall clock was set back, @intake_since may be after @now: do not go there. */
-	u64 tick = min(shard->intake_since, now);
-
-	if (tick)
-		hwt_buckets_skip(&shard->buckets, tick - 1);
 }
 
 /* If a cancel has set shard->reclaim, plan a pass in reclaim_ms. In that pass, clear the flag. */
@@ -689,19 +630,16 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 	return jump;
 }
 
-/* End the holds of up to HWT_STEP timeouts on shard->owed. Return true if more holds are to end. */
+/* End the holds of up to HWT_STEP timeouts on shard->owed. Return true if more may be there. */
 static bool hwt_engine_end_holds(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
 	unsigned int n;
 
-	for (n = 0; n < HWT_STEP && !list_empty(&shard->owed); n++) {
-		if (shard->stopping || (!hwt_is_bh(shard) && hwt_frozen(shard)))
-			return false;
+	for (n = 0; n < HWT_STEP && !list_empty(&shard->owed) && !hwt_engine_halted(shard); n++)
 		hwt_end_hold(shard, &shard->engine,
 			     list_first_entry(&shard->owed, struct hwt_timeout, link));
-	}
-	return !list_empty(&shard->owed);
+	return n == HWT_STEP;
 }
 
 /*
@@ -804,7 +742,7 @@ static unsigned int hwt_engine_work(struct hwt_shard *shard, u64 now, unsigned i
 void hwt_engine_pass(struct hwt_shard *shard)
 {
 	unsigned int n, collected = 0, served = 0;
-	u64 now, cursor, wake_tick;
+	u64 now, tick, cursor, wake_tick;
 	bool jumped;
 
 	WRITE_ONCE(shard->kicked, false);
@@ -828,11 +766,14 @@ void hwt_engine_pass(struct hwt_shard *shard)
 		shard->woken_tick = wake_tick;
 	hwt_engine_intake_since(shard, now);
 	/*
-	 * After a jump, timeouts that are not collected yet may be due. If the cursor skipped their
-	 * ticks now, they would fire out of order.
+	 * After a long sleep, move the cursor forward, so that timeouts that are collected now go
+	 * to lower levels. Stop before intake_since (it may be after @now if the clock was set
+	 * back): timeouts that came due since the wake-up then go to buckets, and fire in the order
+	 * of ticks. After a jump, timeouts that are not collected yet may be due: skip no tick.
 	 */
-	if (!jumped)
-		hwt_engine_catch_up(shard, now);
+	tick = min(shard->intake_since, now);
+	if (!jumped && tick)
+		hwt_buckets_skip(&shard->buckets, tick - 1);
 	for (;;) {
 		n = hwt_engine_collect(shard, now);
 		collected += n;
@@ -874,14 +815,9 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 
 clockid_t hwt_clock_id(const struct hwt_shard *shard)
 {
-	switch (shard->clock) {
-	case HWT_CLOCK_BOOTTIME:
-		return CLOCK_BOOTTIME;
-	case HWT_CLOCK_REALTIME:
-		return CLOCK_REALTIME;
-	default:
+	if (shard->clock == HWT_CLOCK_MONOTONIC)
 		return CLOCK_MONOTONIC;
-	}
+	return shard->clock == HWT_CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_REALTIME;
 }
 
 static bool hwt_engine_wanted(struct hwt_shard *shard)
@@ -899,11 +835,8 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 	 */
 	set_current_state(hwt_idle_state(shard));
 	if (!hwt_engine_wanted(shard)) {
-		if (tick == HWT_TICK_NEVER)
-			schedule();
-		else
-			schedule_hrtimeout_range_clock(&expires, 0, HRTIMER_MODE_ABS,
-						       hwt_clock_id(shard));
+		schedule_hrtimeout_range_clock(tick == HWT_TICK_NEVER ? NULL : &expires, 0,
+					       HRTIMER_MODE_ABS, hwt_clock_id(shard));
 		hwt_count(&shard->wakeups, 1);
 	}
 	__set_current_state(TASK_RUNNING);

@@ -26,14 +26,13 @@ static inline void hwt_link(struct hwt_shard *shard, struct hwt_timeout *timeout
 }
 
 /*
- * The caller holds the shard's lock. hwt_unlink(), hwt_unowe(), hwt_collect_one() and
- * hwt_engine_tick() keep it; the other functions may drop it and take it again.
+ * The caller holds the shard's lock. hwt_unlink(), hwt_collect_one() and hwt_engine_tick() keep it;
+ * the other functions may drop it and take it again.
  */
 void hwt_lock_break(struct hwt_shard *shard);
 void hwt_lock_pause(struct hwt_shard *shard, unsigned long *flags);
 void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner);
 void hwt_unlink(struct hwt_shard *shard, struct hwt_timeout *timeout);
-void hwt_unowe(struct hwt_timeout *timeout);
 void hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout);
 unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max);
 void hwt_collect_submitted(struct hwt_shard *shard);

@@ -34,8 +34,7 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 	struct hwt_change change;
 	struct hwt_call call;
 
-	hwt_buckets_remove(&shard->buckets, timeout);
-	timeout->past = false;
+	hwt_unlink(shard, timeout);
 	if (hwt_mark_reached(shard, timeout))
 		return false;
 	/*

@@ -483,9 +483,9 @@ static void hwt_owner_end_holds(struct hwt_shard *shard, struct hwt_runner *runn
 			hwt_runner_break(shard, runner);
 	}
 	if (!at.reached)
-		hwt_unowe(&at.timeout);
+		hwt_unlink(shard, &at.timeout);
 	if (!end.reached)
-		hwt_unowe(&end.timeout);
+		hwt_unlink(shard, &end.timeout);
 }
 
 /* hwt_wheel_barrier() for one shard. @owner: NULL if the caller is in no module. */

@@ -152,7 +152,7 @@ static struct {
 	{ "hwt_sync" }, { "hwt_sync_try" }, { "hwt_collect" }, { "hwt_intake_pop" },
 	{ "hwt_collect_taken" }, { "hwt_finish" }, { "hwt_end_hold" },
 	{ "hwt_fire" }, { "hwt_fire_claim" }, { "hwt_periodic_begin" }, { "hwt_call_begin" },
-	{ "hwt_call_end" }, { "hwt_call_release" }, { "hwt_call_cancelled" }, { "hwt_engine_pass" },
+	{ "hwt_call_end" }, { "hwt_call_release" }, { "hwt_engine_pass" },
 	{ "hwt_engine_fire" }, { "hwt_engine_sleep" }, { "hwt_engine_wait" },
 	{ "hwt_engine_thread" }, { "hwt_worker_serve" }, { "hwt_buckets_insert" },
 	{ "hwt_buckets_remove" }, { "hwt_buckets_advance" }, { "hwt_hand_back" }, { "hwt_drain" },

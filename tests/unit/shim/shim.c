@@ -198,12 +198,15 @@ void schedule(void)
 int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
 				   clockid_t clock)
 {
-	struct timespec until = {
-		.tv_sec = *expires / NSEC_PER_SEC,
-		.tv_nsec = *expires % NSEC_PER_SEC,
-	};
+	struct timespec until;
 
 	(void)delta;
+	if (!expires) {
+		schedule();
+		return -EINTR;
+	}
+	until.tv_sec = *expires / NSEC_PER_SEC;
+	until.tv_nsec = *expires % NSEC_PER_SEC;
 	if (mode != HRTIMER_MODE_ABS || (clock != CLOCK_MONOTONIC && !current->on_demand))
 		abort();
 	shim_sleep(&until);
@@ -212,10 +215,7 @@ int schedule_hrtimeout_range_clock(ktime_t *expires, u64 delta, int mode,
 
 int schedule_hrtimeout(ktime_t *expires, int mode)
 {
-	if (expires)
-		return schedule_hrtimeout_range_clock(expires, 0, mode, CLOCK_MONOTONIC);
-	schedule();
-	return -EINTR;
+	return schedule_hrtimeout_range_clock(expires, 0, mode, CLOCK_MONOTONIC);
 }
 
 void usleep_range(unsigned long min, unsigned long max)

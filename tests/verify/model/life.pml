@@ -328,7 +328,7 @@ inline kick()
 #define TAKEN		16	/* hwt_end_hold() */
 #define RAN		4	/* hwt_finish() */
 #define RAN_BLIND	5
-#define TELLS		6	/* hwt_call_cancelled(), ->cancelled is executing */
+#define TELLS		6	/* hwt_finish(), ->cancelled is executing */
 #define LINKS		7	/* hwt_link() */
 #define KICKS		8	/* hwt_link(): a worker has linked an early timeout */
 #define WAKES		9
