@@ -8,7 +8,6 @@
  * pass. A caller that lowers it for an earlier timeout starts a timer for the new tick.
  */
 #include <linux/bottom_half.h>
-#include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
@@ -40,7 +39,7 @@
 
 /* -- Timers ---------------------------------------------------------------- */
 
-/* Start a timer for @ns, on the shard's clock. */
+/* Start a timer for @ns, on the shard's clock; U64_MAX: start none. */
 static void hwt_bh_timer_start(struct hwt_shard *shard, u64 ns)
 	__must_hold(&shard->bh.lock)
 {
@@ -49,6 +48,8 @@ static void hwt_bh_timer_start(struct hwt_shard *shard, u64 ns)
 	u64 left;
 
 	shard->bh.timer_ns = ns;
+	if (ns == U64_MAX)
+		return;
 	if (shard->bh.by_jiffies) {
 		/*
 		 * Jiffies begin at multiples of TICK_NSEC. A timer of timer_list fires in the jiffy
@@ -60,8 +61,7 @@ static void hwt_bh_timer_start(struct hwt_shard *shard, u64 ns)
 			return;
 		}
 	}
-	hrtimer_start(&shard->bh.hrtimer, ns_to_ktime(min_t(u64, ns, KTIME_MAX)),
-		      HRTIMER_MODE_ABS_SOFT);
+	hrtimer_start(&shard->bh.hrtimer, ns_to_ktime(ns), HRTIMER_MODE_ABS_SOFT);
 }
 
 /*
@@ -217,6 +217,16 @@ void hwt_bh_relax(struct hwt_shard *shard)
 
 /* -- Firing ---------------------------------------------------------------- */
 
+/* Store the timeout whose callback is about to be called, or NULL, in the note. */
+static __always_inline void hwt_bh_note(struct hwt_shard *shard, struct hwt_timeout *timeout)
+{
+	/*
+	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds this
+	 * value in current_timeout sees what the previous callback wrote.
+	 */
+	smp_store_release(&shard->engine.current_timeout, timeout);
+}
+
 /*
  * The part of hwt_bh_claim() for a timeout that is periodic, does not fire, or is changed by
  * another CPU meanwhile. On entry, the timeout is in current_timeout. If it does not fire, set
@@ -250,11 +260,7 @@ static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeo
 
 	hwt_debug_track(timeout, change.state);
 	if (change.action != HWT_CALL) {
-		/*
-		 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
-		 * current_timeout NULL sees what the previous callback wrote.
-		 */
-		smp_store_release(&shard->engine.current_timeout, NULL);
+		hwt_bh_note(shard, NULL);
 		if (change.action == HWT_LINK && change.state != old)
 			hwt_touch_again(shard, timeout, change.state);
 		if (change.action == HWT_LINK)
@@ -282,12 +288,7 @@ static __always_inline bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_tim
 	u64 old = hwt_timeout_state(timeout);
 	struct hwt_change change;
 
-	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that asks whether
-	 * the previous callback executes, and finds @timeout in current_timeout, sees what that
-	 * callback wrote.
-	 */
-	smp_store_release(&shard->engine.current_timeout, timeout);
+	hwt_bh_note(shard, timeout);
 	change = hwt_state_fire_bh(old, shard->buckets.cursor, hwt_touched_tick(shard, timeout), 0);
 	/*
 	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
@@ -374,11 +375,7 @@ static __always_inline void hwt_bh_fire_one(struct hwt_shard *shard, struct hwt_
 	expire(timeout);
 	trace_hwt_expire_exit(shard, timeout, expire);
 	hwt_bh_call_end(shard, &call);
-	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
-	 * current_timeout NULL sees what the callback wrote.
-	 */
-	smp_store_release(&shard->engine.current_timeout, NULL);
+	hwt_bh_note(shard, NULL);
 	hwt_lateness_count(shard, began, &due);
 	hwt_bh_wake(shard, timeout);
 	hwt_bh_expiry_break(shard);
@@ -416,12 +413,7 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
 	hwt_call_copy(&call, timeout);
 	if (!hwt_due_take(shard, timeout, &due))
 		return false;
-	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that asks whether
-	 * the previous callback executes, and finds @timeout in current_timeout, sees what that
-	 * callback wrote.
-	 */
-	smp_store_release(&shard->engine.current_timeout, timeout);
+	hwt_bh_note(shard, timeout);
 	/*
 	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
 	 * after this change sees current_timeout as stored above. Barrier state.fire, pairs with
@@ -442,11 +434,7 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
 		fn(timeout, arg);
 		hwt_bh_call_end(shard, &call);
 	}
-	/*
-	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds
-	 * current_timeout NULL sees what @fn wrote.
-	 */
-	smp_store_release(&shard->engine.current_timeout, NULL);
+	hwt_bh_note(shard, NULL);
 	hwt_bh_wake(shard, timeout);
 	return change.action == HWT_CALL;
 }
@@ -489,21 +477,19 @@ static bool hwt_bh_enter(struct hwt_shard *shard)
 	bool entered;
 
 	spin_lock_irq(&shard->lock);
-	entered = !shard->stopping && !shard->bh.in_pass;
+	entered = !shard->stopping && !shard->engine.task;
 	if (entered) {
-		shard->bh.in_pass = true;
 		/*
 		 * In a softirq, current is the interrupted task, here and in the callbacks. So a
 		 * call that finds engine.task == current was made in this softirq, or in a hard
 		 * interrupt during it.
 		 */
 		WRITE_ONCE(shard->engine.task, current);
+		/* Limit the softirq to this jiffy and the next one: it must not keep the CPU. */
+		shard->bh.until = jiffies + 1;
 		hwt_count(&shard->wakeups, 1);
 	}
 	spin_unlock_irq(&shard->lock);
-	/* Limit the softirq to this jiffy and the next one, so that it does not keep the CPU. */
-	if (entered)
-		shard->bh.until = jiffies + 1;
 	return entered;
 }
 
@@ -530,10 +516,8 @@ static void hwt_bh_leave(struct hwt_shard *shard, bool more)
 {
 	unsigned long flags;
 	bool stopping;
-	u64 ns;
 
 	spin_lock_irq(&shard->lock);
-	shard->bh.in_pass = false;
 	WRITE_ONCE(shard->engine.task, NULL);
 	stopping = shard->stopping;
 	hwt_wake(shard, &shard->bh);
@@ -549,11 +533,7 @@ static void hwt_bh_leave(struct hwt_shard *shard, bool more)
 			hrtimer_start(&shard->bh.hrtimer, ns_to_ktime(shard->bh.timer_ns),
 				      HRTIMER_MODE_ABS_SOFT);
 	} else {
-		ns = hwt_bh_wake_ns(shard);
-		if (ns == U64_MAX)
-			shard->bh.timer_ns = U64_MAX;
-		else
-			hwt_bh_timer_start(shard, ns);
+		hwt_bh_timer_start(shard, hwt_bh_wake_ns(shard));
 	}
 	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
 }
@@ -621,30 +601,20 @@ void hwt_bh_init(struct hwt_shard *shard)
 void hwt_bh_stop(struct hwt_shard *shard)
 {
 	spin_lock_irq(&shard->lock);
-	while (shard->bh.in_pass)
+	while (shard->engine.task)
 		hwt_wait_for(shard, &shard->bh);
 	spin_unlock_irq(&shard->lock);
-}
-
-static void hwt_bh_nothing(void *unused)
-{
 }
 
 /* Stop the timers of a stopped shard that no context kicks any more. */
 void hwt_bh_free(struct hwt_shard *shard)
 {
-	unsigned long flags;
-	bool called;
-
-	raw_spin_lock_irqsave(&shard->bh.lock, flags);
-	called = shard->bh.called;
-	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
-	if (called) {
+	if (shard->bh.called) {
 		/* hwt_bh_call() may still be queued on a CPU: make all CPUs handle their queues. */
-		on_each_cpu(hwt_bh_nothing, NULL, 1);
+		kick_all_cpus_sync();
 		/*
 		 * No barrier, but a wait for the interrupts in which hwt_bh_call() may still run: a
-		 * CPU runs hwt_bh_nothing() first, because another CPU waits for it.
+		 * CPU first handles those calls for which another CPU waits, as this one did.
 		 */
 		synchronize_rcu();
 	}

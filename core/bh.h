@@ -21,9 +21,8 @@ static inline bool hwt_bh_running(const struct hwt_shard *shard, const struct hw
 	 */
 	smp_rmb();
 	/*
-	 * Barrier running.done, pairs with bh.done in hwt_bh_fire_one(), hwt_bh_claim(),
-	 * hwt_bh_claim_slow() and hwt_bh_hand_back_one(): a caller that finds the timeout no
-	 * longer in current_timeout sees what the callback wrote.
+	 * Barrier running.done, pairs with bh.done in hwt_bh_note(): a caller that finds the
+	 * timeout no longer in current_timeout sees what the callback wrote.
 	 */
 	return smp_load_acquire(&shard->engine.current_timeout) == timeout;
 }

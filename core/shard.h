@@ -260,7 +260,6 @@ struct hwt_shard {
 		call_single_data_t	call;		/* starts a timer on another CPU */
 		bool			called;		/* @call was used; protected by @lock */
 		bool			by_jiffies;	/* @timer is used for ticks. Constant */
-		bool			in_pass;	/* protected by the shard's lock */
 		unsigned long		until;		/* jiffies; used by the pass */
 #ifdef CONFIG_PREEMPT_RT
 		spinlock_t		expiry;		/* held during passes; taken first */

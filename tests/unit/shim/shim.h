@@ -618,7 +618,7 @@ typedef struct {
 
 #define INIT_CSD(csd, f, argument)	(*(csd) = (call_single_data_t){ (f), (argument) })
 #define smp_call_function_single_async(cpu, csd)	((void)(cpu), (csd)->function((csd)->arg))
-#define on_each_cpu(f, argument, wait)	((void)(wait), (f)(argument))
+#define kick_all_cpus_sync()	((void)0)
 
 struct work_struct {
 	void (*function)(struct work_struct *work);
