@@ -168,7 +168,7 @@ struct hwt_wheel *__hwt_wheel_create(const struct hwt_wheel_params *user_params,
 	shard->clock_set = params.clock_set;
 	shard->clock_set_arg = params.clock_set_arg;
 	spin_unlock_irq(&shard->lock);
-	hwt_engine_kick(shard);
+	hwt_engine_kick(shard, 0);
 	return wheel;
 }
 EXPORT_SYMBOL_GPL(__hwt_wheel_create);

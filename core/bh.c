@@ -306,15 +306,6 @@ static __always_inline bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_tim
 	return true;
 }
 
-/* Wake the tasks that wait for a callback. The timeout may have been freed. */
-static inline void hwt_bh_wake(struct hwt_shard *shard, struct hwt_timeout *timeout)
-{
-	if (likely(!shard->waiters))
-		return;
-	hwt_wake_timeout(shard, timeout);
-	hwt_wake(shard, &shard->engine);
-}
-
 /* Prepare to call a client's function, once current_timeout is set. Drops the shard's lock. */
 static __always_inline void hwt_bh_call_begin(struct hwt_shard *shard, const void *fn,
 					      struct hwt_call *call)
@@ -377,7 +368,7 @@ static __always_inline void hwt_bh_fire_one(struct hwt_shard *shard, struct hwt_
 	hwt_bh_call_end(shard, &call);
 	hwt_bh_note(shard, NULL);
 	hwt_lateness_count(shard, began, &due);
-	hwt_bh_wake(shard, timeout);
+	hwt_wake_call(shard, &shard->engine, timeout);
 	hwt_bh_expiry_break(shard);
 }
 
@@ -435,7 +426,7 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
 		hwt_bh_call_end(shard, &call);
 	}
 	hwt_bh_note(shard, NULL);
-	hwt_bh_wake(shard, timeout);
+	hwt_wake_call(shard, &shard->engine, timeout);
 	return change.action == HWT_CALL;
 }
 

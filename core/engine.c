@@ -365,8 +365,7 @@ void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	default:
 		if (release.fn)
 			hwt_call_release(shard, runner, timeout, &release);
-		hwt_wake_timeout(shard, timeout);
-		hwt_wake(shard, runner);
+		hwt_wake_call(shard, runner, timeout);
 	}
 }
 
@@ -436,8 +435,7 @@ void hwt_finish(struct hwt_shard *shard, struct hwt_runner *runner,
 		hwt_link(shard, timeout, change.state);
 	if (change.action == HWT_RELEASE && release.fn)
 		hwt_call_release(shard, runner, timeout, &release);
-	hwt_wake_timeout(shard, timeout);
-	hwt_wake(shard, runner);
+	hwt_wake_call(shard, runner, timeout);
 }
 
 /* -- Firing -------------------------------------------------------------- */

@@ -24,8 +24,12 @@ void hwt_engine_irq_work(struct irq_work *work)
 }
 
 /* @direct: the caller holds no lock of the scheduler, so it may wake the engine itself. */
-static void __hwt_engine_kick(struct hwt_shard *shard, bool direct)
+static void __hwt_engine_kick(struct hwt_shard *shard, u64 tick, bool direct)
 {
+	if (hwt_is_bh(shard)) {
+		hwt_bh_kick(shard, tick, direct);
+		return;
+	}
 	/*
 	 * Barrier kick.before, pairs with pass.mb in hwt_engine_pass(): if this CPU finds @kicked
 	 * set by an earlier kick, the pass that clears @kicked finds what the caller has changed
@@ -59,24 +63,13 @@ static void __hwt_engine_kick(struct hwt_shard *shard, bool direct)
 }
 
 /*
- * Wake the engine, or keep it from going to sleep. Any context. The caller keeps the shard from
- * being freed. In NMI or with interrupts off, the caller may hold a lock of the scheduler, so this
- * function lets an irq_work wake the engine.
+ * Wake the engine, or keep it from going to sleep. Any context. A BH shard runs a pass at @tick.
+ * The caller keeps the shard from being freed. In NMI or with interrupts off, the caller may hold a
+ * lock of the scheduler, so this function lets an irq_work wake the engine.
  */
-void hwt_engine_kick(struct hwt_shard *shard)
+void hwt_engine_kick(struct hwt_shard *shard, u64 tick)
 {
-	hwt_engine_kick_at(shard, 0);
-}
-
-/* Kick the engine for a timeout of a given tick. A BH shard runs a pass at that tick. */
-void hwt_engine_kick_at(struct hwt_shard *shard, u64 tick)
-{
-	bool direct = !in_nmi() && !irqs_disabled();
-
-	if (hwt_is_bh(shard))
-		hwt_bh_kick(shard, tick, direct);
-	else
-		__hwt_engine_kick(shard, direct);
+	__hwt_engine_kick(shard, tick, !in_nmi() && !irqs_disabled());
 }
 
 /*
@@ -86,10 +79,7 @@ void hwt_engine_kick_at(struct hwt_shard *shard, u64 tick)
 void hwt_engine_kick_locked(struct hwt_shard *shard, u64 tick)
 	__must_hold(&shard->lock)
 {
-	if (hwt_is_bh(shard))
-		hwt_bh_kick(shard, tick, true);
-	else
-		__hwt_engine_kick(shard, true);
+	__hwt_engine_kick(shard, tick, true);
 }
 
 /* Wake an idle worker. If none is idle, the first worker that becomes free finds the work. */

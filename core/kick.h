@@ -19,8 +19,7 @@ static inline bool hwt_engine_kicked(struct hwt_shard *shard)
 	return READ_ONCE(shard->kicked) && !irq_work_is_pending(&shard->irq_work);
 }
 
-void hwt_engine_kick(struct hwt_shard *shard);
-void hwt_engine_kick_at(struct hwt_shard *shard, u64 tick);
+void hwt_engine_kick(struct hwt_shard *shard, u64 tick);
 void hwt_engine_kick_locked(struct hwt_shard *shard, u64 tick);
 void hwt_engine_irq_work(struct irq_work *work);
 void hwt_worker_wake(struct hwt_shard *shard);

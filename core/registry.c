@@ -298,7 +298,7 @@ static void hwt_clock_irq_work(struct irq_work *work)
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (shard = wheel->first_shard; shard; shard = shard->next)
 			if (shard->clock == HWT_CLOCK_REALTIME)
-				hwt_engine_kick(shard);
+				hwt_engine_kick(shard, 0);
 	rcu_read_unlock();
 }
 

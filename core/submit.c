@@ -145,20 +145,20 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 		hwt_push(shard, timeout);
 		hwt_irqs_restore(irqs);
 		if (unlikely(READ_ONCE(shard->sleep_seq) != seq))
-			hwt_engine_kick(shard);
+			hwt_engine_kick(shard, 0);
 		/*
 		 * Kick after every HWT_BACKLOG schedules, so that the engine collects the timeouts
 		 * while they are in the cache. If an interrupt schedules before this read, this
 		 * kick may be left out.
 		 */
 		if (unlikely(!(raw_cpu_read(shard->inbox->scheduled) & (HWT_BACKLOG - 1))))
-			hwt_engine_kick(shard);
+			hwt_engine_kick(shard, 0);
 	}
 	if (static_branch_unlikely(&hwt_debug))
-		hwt_engine_kick(shard);
+		hwt_engine_kick(shard, 0);
 	/* While shard->kicked is set, the engine has yet to begin a pass: one kick is enough. */
 	if (tick < (u64)atomic64_read(&shard->wake_tick) && !hwt_engine_kicked(shard))
-		hwt_engine_kick_at(shard, tick);
+		hwt_engine_kick(shard, tick);
 }
 
 /*
@@ -537,7 +537,7 @@ static void hwt_reclaim_soon(struct hwt_shard *shard)
 		return;
 	/* Preemption is off: CPUs that find shard->reclaim set rely on this CPU to kick at once. */
 	WRITE_ONCE(shard->reclaim, true);
-	hwt_engine_kick(shard);
+	hwt_engine_kick(shard, 0);
 }
 
 /* Cancel a timeout. Return its old state, with HWT_F_PENDING clear if nothing was cancelled. */
@@ -567,7 +567,7 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 	hwt_irqs_restore(irqs);
 	if (old & HWT_F_PENDING) {
 		if (claimed && unlikely(READ_ONCE(shard->sleep_seq) != seq))
-			hwt_engine_kick(shard);
+			hwt_engine_kick(shard, 0);
 		hwt_cancel_account(shard, timeout, old);
 		hwt_reclaim_soon(shard);
 	}

@@ -8,14 +8,6 @@
 
 #include "core/wait.h"
 
-/* The part of hwt_wake() for a shard that has waiters. */
-void __hwt_wake(struct hwt_shard *shard, void *var)
-	__must_hold(&shard->lock)
-{
-	/* No barrier: tasks test their condition, and enter the queue, under this same lock. */
-	wake_up_var(var);
-}
-
 /*
  * Wait for a hwt_wake() with @var, until @until on CLOCK_MONOTONIC at most (NULL: no limit). The
  * shard's lock is dropped meanwhile, so the caller must test its condition again.

@@ -4,6 +4,7 @@
 #define _HWT_CORE_WAIT_H
 
 #include <linux/ktime.h>
+#include <linux/wait_bit.h>
 
 #include "core/shard.h"
 
@@ -22,16 +23,15 @@ struct hwt_mark {
 	u64			call;
 };
 
-void __hwt_wake(struct hwt_shard *shard, void *var);
-
 /*
  * Wake the tasks that wait by the address @var: the address of a timeout, of the @link of a
  * timeout, of a runner, of the shard or of shard->bh. Called under the shard's lock.
  */
 static inline void hwt_wake(struct hwt_shard *shard, void *var)
 {
+	/* No barrier: tasks test their condition, and enter the queue, under this same lock. */
 	if (unlikely(shard->waiters))
-		__hwt_wake(shard, var);
+		wake_up_var(var);
 }
 
 /*
@@ -43,8 +43,18 @@ static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout 
 {
 	if (likely(!shard->waiters))
 		return;
-	__hwt_wake(shard, timeout);
-	__hwt_wake(shard, &timeout->link);
+	hwt_wake(shard, timeout);
+	hwt_wake(shard, &timeout->link);
+}
+
+/* Wake the tasks that wait for a runner's call for a timeout, which may have been freed. */
+static inline void hwt_wake_call(struct hwt_shard *shard, struct hwt_runner *runner,
+				 struct hwt_timeout *timeout)
+{
+	if (likely(!shard->waiters))
+		return;
+	hwt_wake_timeout(shard, timeout);
+	hwt_wake(shard, runner);
 }
 
 /* The ops of all marks. They tell a mark from a timeout, which has other ops. */

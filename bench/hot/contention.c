@@ -120,7 +120,7 @@ static void wheel_settle(void)
 
 	if (locked)
 		return;
-	hwt_engine_kick(wheel->first_shard);
+	hwt_engine_kick(wheel->first_shard, 0);
 	for (i = 0; i < workers_count; i++)
 		for (j = 0; j < items_each; j++)
 			while (hwt_timeout_state(&workers[i].items[j].timeout) &

@@ -85,7 +85,7 @@ static void wheel_settle(u64 count)
 	u64 sum;
 
 	for (shard = wheel->first_shard; shard; shard = shard->next)
-		hwt_engine_kick(shard);
+		hwt_engine_kick(shard, 0);
 	do {
 		usleep(200);
 		sum = 0;
