@@ -100,6 +100,7 @@ static struct hwt_wheel *hwt_wheel_alloc(const struct hwt_wheel_params *params, 
 		return ERR_PTR(-ENOMEM);
 	wheel->params = *params;
 	wheel->params.name = wheel->name;
+	atomic64_set(&wheel->pending_left, params->max_pending);
 	strscpy(wheel->name, params->name, sizeof(wheel->name));
 	mutex_init(&wheel->stop_lock);
 	lockdep_register_key(&wheel->stop_key);

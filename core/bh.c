@@ -243,9 +243,9 @@ static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeo
 	/*
 	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
 	 * after this change sees current_timeout as hwt_bh_claim() has stored it. Barrier
-	 * state.fire, pairs with state.arm and earlier.mb in hwt_arm(), earlier.mb in
-	 * __hwt_schedule() and earlier.touched in hwt_arm_earlier(): the callback sees what was
-	 * written before the timeout was scheduled.
+	 * state.fire, pairs with state.arm in hwt_arm(), earlier.mb in __hwt_schedule() and
+	 * earlier.touched in hwt_arm_earlier(): the callback sees what was written before the
+	 * timeout was scheduled.
 	 */
 	do {
 		if (old & HWT_F_PERIODIC) {
@@ -293,9 +293,8 @@ static __always_inline bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_tim
 	/*
 	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
 	 * after this change sees current_timeout as stored above. Barrier state.fire, pairs with
-	 * state.arm and earlier.mb in hwt_arm(), earlier.mb in __hwt_schedule() and earlier.touched
-	 * in hwt_arm_earlier(): the callback sees what was written before the timeout was
-	 * scheduled.
+	 * state.arm in hwt_arm(), earlier.mb in __hwt_schedule() and earlier.touched in
+	 * hwt_arm_earlier(): the callback sees what was written before the timeout was scheduled.
 	 */
 	if (unlikely(change.action != HWT_CALL || (old & HWT_F_PERIODIC) ||
 		     !hwt_state_change(timeout, &old, change.state)))
@@ -408,8 +407,8 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
 	/*
 	 * Barrier state.note, pairs with running.rmb in hwt_bh_running(): a CPU that sees the state
 	 * after this change sees current_timeout as stored above. Barrier state.fire, pairs with
-	 * state.arm and earlier.mb in hwt_arm() and earlier.mb in __hwt_schedule(): @fn sees what
-	 * was written before the timeout was scheduled.
+	 * state.arm in hwt_arm() and earlier.mb in __hwt_schedule(): @fn sees what was written
+	 * before the timeout was scheduled.
 	 */
 	do {
 		change = hwt_state_hand_back_bh(old);

@@ -461,9 +461,9 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	if (!hwt_due_take(shard, timeout, due))
 		return false;
 	/*
-	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm(), earlier.mb in
-	 * __hwt_schedule() and earlier.touched in hwt_arm_earlier(): the callback sees what was
-	 * written before the timeout was scheduled.
+	 * Barrier state.fire, pairs with state.arm in hwt_arm(), earlier.mb in __hwt_schedule() and
+	 * earlier.touched in hwt_arm_earlier(): the callback sees what was written before the
+	 * timeout was scheduled.
 	 */
 	do {
 		change = hwt_state_fire(old, shard->buckets.cursor,

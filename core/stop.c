@@ -38,8 +38,8 @@ static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
 	if (hwt_mark_reached(shard, timeout))
 		return false;
 	/*
-	 * Barrier state.fire, pairs with state.arm and earlier.mb in hwt_arm() and earlier.mb in
-	 * __hwt_schedule(): @fn or ->cancelled sees what the client wrote before scheduling.
+	 * Barrier state.fire, pairs with state.arm in hwt_arm() and earlier.mb in __hwt_schedule():
+	 * @fn or ->cancelled sees what the client wrote before scheduling.
 	 */
 	do {
 		change = hwt_state_hand_back(old);

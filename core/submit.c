@@ -15,7 +15,6 @@
 #include <linux/rcupdate.h>
 
 #include "core/bh.h"
-#include "core/callback.h"
 #include "core/clock.h"
 #include "core/debug.h"
 #include "core/kick.h"
@@ -84,19 +83,6 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 	}
 }
 
-static bool hwt_pending_get(struct hwt_shard *shard)
-{
-	atomic64_t *count = &shard->wheel->nr_pending;
-	s64 pending = atomic64_read(count);
-
-	/* No barrier: the count guards no other data. */
-	do {
-		if (pending >= shard->max_pending)
-			return false;
-	} while (!atomic64_try_cmpxchg(count, &pending, pending + 1));
-	return true;
-}
-
 /* -- Schedule ------------------------------------------------------------ */
 
 static int hwt_schedule_was(u64 old)
@@ -107,14 +93,9 @@ static int hwt_schedule_was(u64 old)
 
 static noinline int hwt_schedule_refused(enum hwt_action action, u64 old)
 {
-	switch (action) {
-	case HWT_REFUSED_SHUTDOWN:
-		return -ESHUTDOWN;
-	case HWT_REFUSED_NOT_PENDING:
-		return -ENOENT;
-	default:
+	if (action == HWT_UNCHANGED)
 		return hwt_schedule_was(old);
-	}
+	return action == HWT_REFUSED_SHUTDOWN ? -ESHUTDOWN : -ENOENT;
 }
 
 /* Count a call that has armed a timeout whose state was @old, and return the call's result. */
@@ -144,14 +125,13 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 	if (action == HWT_SUBMIT) {
 		hwt_push(shard, timeout);
 		hwt_irqs_restore(irqs);
-		if (unlikely(READ_ONCE(shard->sleep_seq) != seq))
-			hwt_engine_kick(shard, 0);
 		/*
-		 * Kick after every HWT_BACKLOG schedules, so that the engine collects the timeouts
-		 * while they are in the cache. If an interrupt schedules before this read, this
-		 * kick may be left out.
+		 * Also kick after every HWT_BACKLOG schedules, so that the engine collects the
+		 * timeouts while they are in the cache. If an interrupt schedules before this read,
+		 * this kick may be left out.
 		 */
-		if (unlikely(!(raw_cpu_read(shard->inbox->scheduled) & (HWT_BACKLOG - 1))))
+		if (unlikely(READ_ONCE(shard->sleep_seq) != seq ||
+			     !(raw_cpu_read(shard->inbox->scheduled) & (HWT_BACKLOG - 1))))
 			hwt_engine_kick(shard, 0);
 	}
 	if (static_branch_unlikely(&hwt_debug))
@@ -198,15 +178,6 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	int was;
 	u64 old;
 
-	if (flags & HWT_SCHEDULE_EARLIER) {
-		/*
-		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
-		 * sees what the caller wrote before this call, or the state read below says that
-		 * the timeout has fired. Needed if the state stays unchanged, because then no
-		 * cmpxchg is a barrier.
-		 */
-		smp_mb();
-	}
 	old = hwt_timeout_state(timeout);
 	/*
 	 * The cmpxchg that changes the state is two barriers.
@@ -267,7 +238,8 @@ static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout 
 	ret = hwt_arm(shard, timeout, tick, ns, flags | HWT_SCHEDULE_PENDING);
 	if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
 		return ret;
-	if (!hwt_pending_get(shard)) {
+	/* No barrier: the number guards no other data. */
+	if (atomic64_dec_if_positive(&shard->wheel->pending_left) < 0) {
 		/* If another CPU has armed the timeout meanwhile, move it: this needs no count. */
 		ret = hwt_arm(shard, timeout, tick, ns, flags | HWT_SCHEDULE_PENDING);
 		if (ret != -ENOENT)
@@ -331,12 +303,16 @@ static __always_inline int __hwt_schedule(struct hwt_timeout *timeout, u64 ns, u
 
 	if (unlikely(!hwt_debug_used(timeout) || !shard))
 		return -EINVAL;
-	if (flags & HWT_SCHEDULE_UNLESS_PENDING) {
+	if (flags & (HWT_SCHEDULE_EARLIER | HWT_SCHEDULE_UNLESS_PENDING)) {
 		/*
 		 * Barrier earlier.mb, pairs with state.fire in hwt_fire_claim(): the next callback
-		 * sees the caller's earlier writes, or this CPU reads a state that is not pending.
+		 * sees what the caller wrote before this call, or the state read below says that
+		 * the timeout has fired. Needed if the state stays unchanged, because then no
+		 * cmpxchg is a barrier.
 		 */
 		smp_mb();
+	}
+	if (flags & HWT_SCHEDULE_UNLESS_PENDING) {
 		state = hwt_timeout_state(timeout);
 		if (state & HWT_F_PENDING)
 			return hwt_schedule_was(state);
@@ -526,20 +502,6 @@ void hwt_cancel_account(struct hwt_shard *shard, const struct hwt_timeout *timeo
 	hwt_pending_put(shard);
 }
 
-/* Make the engine collect a timeout, which this CPU has cancelled, within reclaim_ms. */
-static void hwt_reclaim_soon(struct hwt_shard *shard)
-{
-	/*
-	 * If shard->reclaim is set, no kick is needed. The pass that clears it (reclaim.mb)
-	 * collects the timeout, because state.cancel or push.add orders this read after the cancel.
-	 */
-	if (likely(READ_ONCE(shard->reclaim)))
-		return;
-	/* Preemption is off: CPUs that find shard->reclaim set rely on this CPU to kick at once. */
-	WRITE_ONCE(shard->reclaim, true);
-	hwt_engine_kick(shard, 0);
-}
-
 /* Cancel a timeout. Return its old state, with HWT_F_PENDING clear if nothing was cancelled. */
 static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 {
@@ -569,7 +531,16 @@ static __always_inline u64 __hwt_cancel(struct hwt_timeout *timeout)
 		if (claimed && unlikely(READ_ONCE(shard->sleep_seq) != seq))
 			hwt_engine_kick(shard, 0);
 		hwt_cancel_account(shard, timeout, old);
-		hwt_reclaim_soon(shard);
+		/*
+		 * Make the engine collect the timeout within reclaim_ms. If shard->reclaim is set,
+		 * no kick is needed: the pass that clears it (reclaim.mb) collects the timeout,
+		 * because state.cancel or push.add orders this read after the cancel. Preemption is
+		 * off: CPUs that find shard->reclaim set rely on this CPU to kick at once.
+		 */
+		if (unlikely(!READ_ONCE(shard->reclaim))) {
+			WRITE_ONCE(shard->reclaim, true);
+			hwt_engine_kick(shard, 0);
+		}
 	}
 	rcu_read_unlock_sched();
 	return old;

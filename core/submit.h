@@ -47,11 +47,11 @@ static __always_inline void hwt_untouch(struct hwt_timeout *timeout, u64 ns)
 		;
 }
 
-/* If the wheel has a max_pending, lower the count of pending timeouts by one. */
+/* If the wheel has a max_pending, let one more timeout be pending. */
 static inline void hwt_pending_put(struct hwt_shard *shard)
 {
 	if (unlikely(shard->max_pending))
-		atomic64_dec(&shard->wheel->nr_pending);
+		atomic64_inc(&shard->wheel->pending_left);
 }
 
 bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was);

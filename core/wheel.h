@@ -22,7 +22,7 @@ struct hwt_shard;
 
 /*
  * A wheel: the data that its shards have in common. Each shard has a copy of the parameters needed
- * to arm a timeout, so calls that schedule access only the member @nr_pending of a wheel.
+ * to arm a timeout, so calls that schedule access only the member @pending_left of a wheel.
  */
 struct hwt_wheel {
 	/* Constant once created. */
@@ -54,8 +54,11 @@ struct hwt_wheel {
 	const struct module	*owner;		/* only compared: it may have been unloaded */
 	char			owner_name[MODULE_NAME_LEN];
 
-	/* Number of pending timeouts, if the wheel has a max_pending. Changed without a lock. */
-	atomic64_t		nr_pending ____cacheline_aligned_in_smp;
+	/*
+	 * If the wheel has a max_pending, the number of timeouts that may become pending until this
+	 * limit is reached. Changed without a lock.
+	 */
+	atomic64_t		pending_left ____cacheline_aligned_in_smp;
 };
 
 /* Return the shard for timeouts that this CPU initialises; NULL if @wheel is NULL. */

@@ -148,7 +148,7 @@ static struct {
 	{ "hwt_schedule", true }, { "hwt_schedule_at", true }, { "hwt_schedule_flags", true },
 	{ "hwt_schedule_periodic_at", true },
 	{ "hwt_cancel", true }, { "hwt_try_cancel", true }, { "hwt_delete", true },
-	{ "hwt_submit" }, { "hwt_cancel_claim" }, { "hwt_engine_kick" }, { "hwt_reclaim_soon" },
+	{ "hwt_submit" }, { "hwt_cancel_claim" }, { "hwt_engine_kick" },
 	{ "hwt_sync" }, { "hwt_sync_try" }, { "hwt_collect" }, { "hwt_intake_pop" },
 	{ "hwt_collect_taken" }, { "hwt_finish" }, { "hwt_end_hold" },
 	{ "hwt_fire" }, { "hwt_fire_claim" }, { "hwt_periodic_begin" }, { "hwt_call_begin" },

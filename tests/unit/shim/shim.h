@@ -231,9 +231,18 @@ static __always_inline s64 atomic64_xchg(atomic64_t *atomic, s64 value)
 	return __atomic_exchange_n(&atomic->counter, value, __ATOMIC_SEQ_CST);
 }
 
-static __always_inline void atomic64_dec(atomic64_t *atomic)
+static __always_inline void atomic64_inc(atomic64_t *atomic)
 {
-	__atomic_sub_fetch(&atomic->counter, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&atomic->counter, 1, __ATOMIC_SEQ_CST);
+}
+
+static __always_inline s64 atomic64_dec_if_positive(atomic64_t *atomic)
+{
+	s64 old = atomic64_read(atomic);
+
+	while (old > 0 && !atomic64_try_cmpxchg(atomic, &old, old - 1))
+		;
+	return old - 1;
 }
 
 /* -- The machine --------------------------------------------------------- */

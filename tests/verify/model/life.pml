@@ -677,7 +677,7 @@ inline cancel_begin(x, t)
 	seq[t] = SAME
 }
 
-/* hwt_cancel(), with hwt_reclaim_soon(). */
+/* hwt_cancel() */
 inline cancel(x, t, c)
 {
 	atomic { state_cancels(x, 0); GHOST_CLAIM(x, t) }

@@ -280,7 +280,7 @@ inline arm(t, tick)
 	atomic { seq = 0; old = 0; new = 0; x = 0 }
 }
 
-/* hwt_cancel_claim(), hwt_reclaim_soon() */
+/* hwt_cancel_claim(), the end of __hwt_cancel() */
 inline cancel(t)
 {
 	load(t, SEQ, seq);
