@@ -25,11 +25,13 @@ void hwt_stop_count(struct hwt_shard *shard, const struct hwt_timeout *timeout, 
 	trace_hwt_cancel(shard, timeout, hwt_state_tick(old));
 }
 
-/* Take a timeout off the due list. If it is armed, hand it back, and return true. */
+/* Take the first timeout off the due list. If it is armed, hand it back, and return true. */
 static bool hwt_hand_back(struct hwt_shard *shard, struct hwt_runner *runner,
-			  struct hwt_timeout *timeout, hwt_handback_fn fn, void *arg)
+			  hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
 {
+	struct hwt_timeout *timeout = list_first_entry(&shard->buckets.due, struct hwt_timeout,
+						       link);
 	u64 old = hwt_timeout_state(timeout);
 	struct hwt_change change;
 	struct hwt_call call;
@@ -63,36 +65,24 @@ static long hwt_drain(struct hwt_shard *shard, struct hwt_runner *runner,
 		      hwt_handback_fn fn, void *arg)
 	__must_hold(&shard->lock)
 {
-	struct list_head *due = &shard->buckets.due;
-	struct hwt_timeout *timeout;
-	unsigned int step = 0;
-	bool flushed;
+	struct list_head *due = &shard->buckets.due, *owed = &shard->owed;
+	unsigned int step;
 	long n = 0;
 
-	for (;;) {
+	for (step = 1;; step++) {
+		if (step % HWT_STEP == 0)
+			hwt_runner_break(shard, runner);
 		/* No limit is needed: once the shard is closed, submissions come to an end. */
 		hwt_collect(shard, UINT_MAX);
-		while (!list_empty(&shard->owed)) {
+		if (!list_empty(owed))
 			hwt_end_hold(shard, runner,
-				     list_first_entry(&shard->owed, struct hwt_timeout, link));
-			if (++step % HWT_STEP == 0)
-				hwt_runner_break(shard, runner);
-		}
-		flushed = hwt_buckets_flush(&shard->buckets, HWT_STEP);
-		if (flushed && list_empty(due))
+				     list_first_entry(owed, struct hwt_timeout, link));
+		else if (!list_empty(due) && hwt_is_bh(shard))
+			n += hwt_bh_hand_back(shard, fn, arg);
+		else if (!list_empty(due))
+			n += hwt_hand_back(shard, runner, fn, arg);
+		else if (hwt_buckets_flush(&shard->buckets, HWT_STEP) && list_empty(due))
 			return n;
-		while (!list_empty(due)) {
-			if (hwt_is_bh(shard)) {
-				n += hwt_bh_hand_back(shard, fn, arg);
-				hwt_runner_break(shard, runner);
-				continue;
-			}
-			timeout = list_first_entry(due, struct hwt_timeout, link);
-			n += hwt_hand_back(shard, runner, timeout, fn, arg);
-			if (++step % HWT_STEP == 0)
-				hwt_runner_break(shard, runner);
-		}
-		hwt_runner_break(shard, runner);
 	}
 }
 
@@ -150,7 +140,6 @@ void hwt_stop_threads(struct hwt_wheel *wheel)
 
 static void hwt_stop_end(struct hwt_wheel *wheel)
 {
-	struct hwt_runner runner = { .task = current };
 	struct hwt_shard *shard;
 
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
@@ -158,8 +147,8 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 		hwt_wait_callbacks(shard, U64_MAX, NULL);
 		/* Only marks of flushes and barriers can be on shard->owed: wake their tasks. */
 		while (!list_empty(&shard->owed))
-			hwt_end_hold(shard, &runner, list_first_entry(&shard->owed,
-								      struct hwt_timeout, link));
+			hwt_end_hold(shard, &shard->engine,
+				     list_first_entry(&shard->owed, struct hwt_timeout, link));
 		WRITE_ONCE(shard->stopped, true);
 		spin_unlock_irq(&shard->lock);
 	}
