@@ -99,10 +99,11 @@ struct hwt_context {
 	wait_queue_head_t	wait;
 };
 
-/* Record the limit that refuses a timeout, and return -ENOSPC. entries.xa_lock is held. */
+/* Count a refusal by a limit, and return -ENOSPC. Called with entries.xa_lock held. */
 static inline int hwt_context_limited(struct hwt_context *ctx, u32 limit)
 {
 	ctx->stats.limit = limit;
+	ctx->stats.rejected++;
 	return -ENOSPC;
 }
 

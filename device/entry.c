@@ -150,15 +150,6 @@ void hwt_entry_free(struct hwt_entry *entry)
 			entry);
 }
 
-static int hwt_entry_refused(struct hwt_context *ctx)
-{
-	xa_lock(&ctx->entries);
-	hwt_context_limited(ctx, HWT_LIMIT_USER_TIMEOUTS);
-	ctx->stats.rejected++;
-	xa_unlock(&ctx->entries);
-	return -ENOSPC;
-}
-
 /*
  * Allocate an entry, and count it against the limit of its user. @prealloc: memory for one-shots,
  * or NULL. Return the entry or an ERR_PTR().
@@ -168,9 +159,14 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 {
 	bool periodic = op->mode != HWT_MODE_ONE_SHOT;
 	struct hwt_entry *entry;
+	int ret;
 
-	if (!hwt_user_add_timeout(ctx->user))
-		return ERR_PTR(hwt_entry_refused(ctx));
+	if (!hwt_user_add_timeout(ctx->user)) {
+		xa_lock(&ctx->entries);
+		ret = hwt_context_limited(ctx, HWT_LIMIT_USER_TIMEOUTS);
+		xa_unlock(&ctx->entries);
+		return ERR_PTR(ret);
+	}
 	if (prealloc && !periodic)
 		entry = hwt_prealloc_take(prealloc);
 	else
@@ -202,29 +198,7 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 	return entry;
 }
 
-/*
- * Count an entry against the limit of its context, and give it a slot of the table. The function
- * may drop entries.xa_lock to allocate memory. After an error, the caller frees the entry.
- */
-static int hwt_entry_reserve(struct hwt_context *ctx, struct hwt_entry *entry, u32 *slot)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	int ret;
-
-	if (ctx->stats.timeouts >= hwt_context_max_timeouts(ctx))
-		return hwt_context_limited(ctx, HWT_LIMIT_TIMEOUTS);
-	ctx->stats.timeouts++;
-	ret = __xa_alloc(&ctx->entries, slot, entry,
-			 ctx->keyed ? XA_LIMIT(0, HWT_KEYED_MAX - 1) : xa_limit_32b, HWT_GFP_USER);
-	if (ret)
-		ctx->stats.timeouts--;
-	return ret;
-}
-
-/*
- * Initialise the timeout of an entry, with ctx->wheel if this is set. ctx->wheel cannot change any
- * more: HWT_IOC_SETUP fails, because stats.timeouts is not 0.
- */
+/* Initialise a timeout. ctx->wheel is constant: stats.timeouts is not 0, so HWT_IOC_SETUP fails. */
 static void hwt_entry_prepare(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -236,66 +210,47 @@ static void hwt_entry_prepare(struct hwt_context *ctx, struct hwt_entry *entry)
 	}
 }
 
-/* Complete an insertion. HWT_IOC_SETUP fails from now on, because ctx->fixed is set. */
-static void hwt_entry_inserted(struct hwt_context *ctx, struct hwt_entry *entry)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	hwt_entry_prepare(ctx, entry);
-	WRITE_ONCE(ctx->fixed, true);
-	ctx->stats.pending++;
-}
-
 /*
- * Put an entry into the table, and give it an id. The function may drop entries.xa_lock. After an
- * error, the caller frees the entry.
+ * Put @entry into the table: with keys, unless another entry has the key; without keys, under a new
+ * id. The function may drop entries.xa_lock to allocate memory. Return the entry that has the key
+ * now, or an ERR_PTR(). If the result is not @entry, the caller frees @entry.
  */
-int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
+struct hwt_entry *hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	u32 slot;
-	int ret = hwt_entry_reserve(ctx, entry, &slot);
-
-	if (ret)
-		return ret;
-	/*
-	 * hwt_entry_reserve() may have dropped the lock, but ctx->keyed is still false:
-	 * HWT_IOC_SETUP fails, because stats.timeouts counts this entry and so is not 0.
-	 */
-	if (!++ctx->id_high)
-		ctx->id_high = 1;
-	entry->id = (u64)ctx->id_high << 32 | slot;
-	hwt_entry_inserted(ctx, entry);
-	return 0;
-}
-
-/*
- * Put @entry into the table and the hash table of keys, unless another entry has the key. The
- * function may drop entries.xa_lock. Return the entry that has the key now, or an ERR_PTR(). If the
- * result is not @entry, the caller frees @entry.
- */
-struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	struct hwt_entry *old = hwt_entry_find(ctx, entry->id);
+	struct hwt_entry *old = ctx->keyed ? hwt_entry_find(ctx, entry->id) : NULL;
 	u32 slot;
 	int ret;
 
 	if (old)
 		return old;
-	ret = hwt_entry_reserve(ctx, entry, &slot);
-	if (ret)
-		return ERR_PTR(ret);
-	/* Look for the key again: another task may have added it while the lock was dropped. */
-	entry->slot = slot;
-	old = rhashtable_lookup_get_insert_fast(&ctx->keys, &entry->node, hwt_key_params);
-	if (!old) {
-		hwt_entry_inserted(ctx, entry);
-		return entry;
+	if (ctx->stats.timeouts >= hwt_context_max_timeouts(ctx))
+		return ERR_PTR(hwt_context_limited(ctx, HWT_LIMIT_TIMEOUTS));
+	/* ctx->keyed cannot change now: HWT_IOC_SETUP fails while stats.timeouts is not 0. */
+	ctx->stats.timeouts++;
+	ret = __xa_alloc(&ctx->entries, &slot, entry,
+			 ctx->keyed ? XA_LIMIT(0, HWT_KEYED_MAX - 1) : xa_limit_32b, HWT_GFP_USER);
+	if (!ret && ctx->keyed) {
+		/* Another task may have added the key while the lock was dropped. */
+		entry->slot = slot;
+		old = rhashtable_lookup_get_insert_fast(&ctx->keys, &entry->node, hwt_key_params);
+		if (old)
+			__xa_erase(&ctx->entries, slot);
+		/* The errors -EBUSY and -E2BIG also mean that the hash table cannot grow now. */
+		ret = IS_ERR(old) ? -ENOMEM : 0;
+	} else if (!ret) {
+		if (!++ctx->id_high)
+			ctx->id_high = 1;
+		entry->id = (u64)ctx->id_high << 32 | slot;
 	}
-	__xa_erase(&ctx->entries, slot);
-	ctx->stats.timeouts--;
-	/* The errors -EBUSY and -E2BIG also mean that the hash table cannot grow now. */
-	return IS_ERR(old) ? ERR_PTR(-ENOMEM) : old;
+	if (ret || old) {
+		ctx->stats.timeouts--;
+		return ret ? ERR_PTR(ret) : old;
+	}
+	hwt_entry_prepare(ctx, entry);
+	WRITE_ONCE(ctx->fixed, true);
+	ctx->stats.pending++;
+	return entry;
 }
 
 /* Return the time of an operation: the delay, or the deadline on the context's clock. */
@@ -474,6 +429,7 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt
 	rhashtable_replace_fast(&ctx->keys, &old->node, &entry->node, hwt_key_params);
 	ctx->stats.timeouts++;
 	ctx->stats.cancelled++;
+	ctx->stats.scheduled++;
 	hwt_entry_end(old);
 	return 0;
 }

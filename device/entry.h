@@ -179,8 +179,7 @@ void hwt_prealloc_free(struct hwt_prealloc *prealloc);
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
 				  const struct hwt_op *op);
 int hwt_keys_init(struct hwt_context *ctx);
-int hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry);
-struct hwt_entry *hwt_entry_insert_key(struct hwt_context *ctx, struct hwt_entry *entry);
+struct hwt_entry *hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry);
 int hwt_entry_refuse(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset);
 int hwt_entry_arm(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset);
 int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64 offset);

@@ -21,62 +21,9 @@
 
 static bool hwt_op_times_valid(u32 mode, u64 period_ns, u64 slack_ns)
 {
-	switch (mode) {
-	case HWT_MODE_ONE_SHOT:
+	if (mode == HWT_MODE_ONE_SHOT)
 		return !period_ns;
-	case HWT_MODE_FIXED_RATE:
-	case HWT_MODE_FIXED_DELAY:
-		return period_ns && !slack_ns;
-	default:
-		return false;
-	}
-}
-
-static void hwt_op_count_rejected(struct hwt_context *ctx, int ret)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	if (ret == -ENOSPC)
-		ctx->stats.rejected++;
-}
-
-/* Arm an entry in the table, and attach @cmd unless it is NULL. After an error, free the entry. */
-static int hwt_op_arm(struct hwt_entry *entry, struct hwt_op *op, s64 offset,
-		      struct io_uring_cmd *cmd)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	struct hwt_context *ctx = entry->ctx;
-	int ret = hwt_entry_arm(entry, op, op->period_ns, offset);
-
-	if (ret) {
-		hwt_entry_remove(entry);
-		return ret;
-	}
-	ctx->stats.scheduled++;
-	op->id = entry->id;
-	if (cmd)
-		hwt_uring_attach(entry, cmd);
-	return 0;
-}
-
-/* Schedule a new timeout in a context without keys, where the kernel chooses the id. */
-static int hwt_op_schedule_new(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-			       struct hwt_prealloc *prealloc)
-{
-	struct hwt_entry *entry = hwt_entry_alloc(ctx, prealloc, op);
-	int ret;
-
-	if (IS_ERR(entry))
-		return PTR_ERR(entry);
-	xa_lock(&ctx->entries);
-	/* Fail if HWT_IOC_SETUP has set ctx->keyed after hwt_op_schedule() has read it. */
-	ret = ctx->keyed ? -EINVAL : hwt_entry_insert(ctx, entry);
-	if (ret)
-		hwt_entry_free(entry);
-	else
-		ret = hwt_op_arm(entry, op, offset, NULL);
-	hwt_op_count_rejected(ctx, ret);
-	xa_unlock(&ctx->entries);
-	return ret;
+	return mode <= HWT_MODE_FIXED_DELAY && period_ns && !slack_ns;
 }
 
 /*
@@ -102,72 +49,41 @@ static bool hwt_op_move(struct hwt_context *ctx, struct hwt_op *op, s64 offset, 
 		*ret = hwt_entry_refuse(entry, op, op->period_ns, offset);
 		found = *ret;
 	}
-	if (found)
-		hwt_op_count_rejected(ctx, *ret);
 	xa_unlock(&ctx->entries);
 	return found;
 }
 
 /*
- * @old is in the table and has the key of @entry, which is not in the table. If @cmd is not NULL,
- * fail with -EEXIST. Otherwise, if the modes of the two differ, replace @old by @entry; if they are
- * the same, move @old to the new deadline. Return 0 if @entry has replaced @old. In all other cases
- * free @entry, and return the previous HWT_STATE_ bits of @old, or an error.
- */
-static int hwt_op_schedule_over(struct hwt_entry *old, struct hwt_entry *entry,
-				struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	struct hwt_context *ctx = entry->ctx;
-	int ret = -EEXIST;
-
-	if (!cmd && old->mode != op->mode) {
-		ret = hwt_entry_replace(old, entry, op, offset);
-		if (!ret) {
-			ctx->stats.scheduled++;
-			return 0;
-		}
-	} else if (!cmd) {
-		ret = hwt_entry_modify(old, op, op->period_ns, offset);
-	}
-	hwt_entry_free(entry);
-	return ret;
-}
-
-/*
  * Put @entry into the table and arm it. If another timeout has the key, move or replace that
- * timeout, or fail if @cmd is not NULL. Free @entry unless it is armed in the table.
+ * timeout, or fail if @cmd is not NULL. Unless the result is 0, free @entry.
  */
 static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
 				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	struct hwt_entry *old = hwt_entry_insert_key(ctx, entry);
+	struct hwt_entry *old = hwt_entry_insert(ctx, entry);
+	int ret = -EEXIST;
 
-	if (old == entry)
-		return hwt_op_arm(entry, op, offset, cmd);
-	if (!IS_ERR(old))
-		return hwt_op_schedule_over(old, entry, op, offset, cmd);
-	hwt_entry_free(entry);
-	return PTR_ERR(old);
-}
-
-/* Schedule the timeout of a key: move the timeout that has the key, or create one. */
-static int hwt_op_schedule_key(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-			       struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
-{
-	struct hwt_entry *entry;
-	int ret;
-
-	if (!cmd && hwt_op_move(ctx, op, offset, &ret))
-		return ret;
-	entry = hwt_entry_alloc(ctx, prealloc, op);
-	if (IS_ERR(entry))
-		return PTR_ERR(entry);
-	xa_lock(&ctx->entries);
-	ret = hwt_op_schedule_entry(ctx, entry, op, offset, cmd);
-	hwt_op_count_rejected(ctx, ret);
-	xa_unlock(&ctx->entries);
+	if (old == entry) {
+		ret = hwt_entry_arm(entry, op, op->period_ns, offset);
+		if (ret) {
+			hwt_entry_remove(entry);
+			return ret;
+		}
+		ctx->stats.scheduled++;
+		op->id = entry->id;
+		if (cmd)
+			hwt_uring_attach(entry, cmd);
+		return 0;
+	}
+	if (IS_ERR(old))
+		ret = PTR_ERR(old);
+	else if (!cmd && old->mode != op->mode)
+		ret = hwt_entry_replace(old, entry, op, offset);
+	else if (!cmd)
+		ret = hwt_entry_modify(old, op, op->period_ns, offset);
+	if (ret)
+		hwt_entry_free(entry);
 	return ret;
 }
 
@@ -182,13 +98,28 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
 {
 	bool keyed = READ_ONCE(ctx->keyed);
+	struct hwt_entry *entry;
+	int ret;
 
 	if (op->flags & ~(HWT_ARM_ABSOLUTE | (keyed ? HWT_OP_CONDITIONS : 0)) ||
 	    (keyed && op->user_data) || (cmd && !keyed) ||
 	    !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
 		return -EINVAL;
-	return keyed ? hwt_op_schedule_key(ctx, op, offset, prealloc, cmd) :
-		       hwt_op_schedule_new(ctx, op, offset, prealloc);
+	if (keyed && !cmd && hwt_op_move(ctx, op, offset, &ret))
+		return ret;
+	entry = hwt_entry_alloc(ctx, prealloc, op);
+	if (IS_ERR(entry))
+		return PTR_ERR(entry);
+	xa_lock(&ctx->entries);
+	if (keyed == ctx->keyed) {
+		ret = hwt_op_schedule_entry(ctx, entry, op, offset, cmd);
+	} else {
+		/* HWT_IOC_SETUP has set ctx->keyed meanwhile. */
+		hwt_entry_free(entry);
+		ret = -EINVAL;
+	}
+	xa_unlock(&ctx->entries);
+	return ret;
 }
 
 static int hwt_op_modify_entry(struct hwt_entry *entry, struct hwt_op *op, s64 offset)
@@ -220,7 +151,6 @@ int hwt_op_modify(struct hwt_context *ctx, struct hwt_op *op, s64 offset, u64 *r
 	if (entry && remaining_ns)
 		*remaining_ns = hwt_entry_remaining(entry);
 	ret = entry ? hwt_op_modify_entry(entry, op, offset) : -ENOENT;
-	hwt_op_count_rejected(ctx, ret);
 	xa_unlock(&ctx->entries);
 	return ret;
 }
