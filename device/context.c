@@ -24,7 +24,6 @@
 #include "core/params.h"
 #include "device/context.h"
 #include "device/entry.h"
-#include "device/event.h"
 #include "device/ring.h"
 #include "device/pass.h"
 #include "device/setup.h"
@@ -171,32 +170,29 @@ u64 hwt_context_cancel_all(struct hwt_context *ctx)
 
 /* -- Creation and end ---------------------------------------------------- */
 
+/* Free a context, all of whose timeouts were cancelled, and whose timer does not run. */
 static void hwt_context_free(struct hwt_context *ctx)
 {
+	/* On return of hwt_wheel_destroy(), ->release has freed the entry of each timeout. */
+	if (ctx->wheel)
+		hwt_wheel_destroy(ctx->wheel);
+	if (ctx->keyed)
+		rhashtable_destroy(&ctx->keys);
+	/* The list of events may still have this entry, but the list is not used any more. */
+	if (ctx->clock_set)
+		hwt_entry_free(ctx->clock_set);
+	hwt_rings_free(ctx->created_rings);
 	kvfree(ctx->pass.memory);
 	xa_destroy(&ctx->entries);
-	mutex_destroy(&ctx->setup_lock);
-	mutex_destroy(&ctx->walk_lock);
 	if (ctx->user)
 		hwt_user_put(ctx->user);
 	kfree(ctx);
 }
 
-/* Add a context to hwt_contexts, where debugfs and hwt_contexts_clock_set() find the context. */
-static int hwt_context_show(struct hwt_context *ctx)
-{
-	static u32 next;
-	int ret;
-
-	ctx->opener = task_tgid_nr(current);
-	get_task_comm(ctx->command, current->group_leader);
-	ret = xa_alloc_cyclic(&hwt_contexts, &ctx->number, ctx, xa_limit_32b, &next, GFP_KERNEL);
-	return min(ret, 0);
-}
-
 struct hwt_context *hwt_context_create(void)
 {
 	struct hwt_context *ctx = kzalloc(sizeof(*ctx), HWT_GFP_USER);
+	static u32 next;
 	int ret = -ENOMEM;
 
 	if (!ctx)
@@ -210,13 +206,17 @@ struct hwt_context *hwt_context_create(void)
 	ctx->clock = CLOCK_MONOTONIC;
 	ctx->user = hwt_user_get();
 	if (ctx->user)
-		ret = hwt_setup_default(ctx);
+		ret = hwt_setup(ctx, &(struct hwt_setup_args) { });
+	/* HWT_IOC_SETUP may still choose something else. */
+	ctx->fixed = false;
+	ctx->opener = task_tgid_nr(current);
+	get_task_comm(ctx->command, current->group_leader);
+	/* From here on, debugfs and hwt_contexts_clock_set() find the context. */
 	if (!ret)
-		ret = hwt_context_show(ctx);
-	if (!ret)
+		ret = xa_alloc_cyclic(&hwt_contexts, &ctx->number, ctx, xa_limit_32b, &next,
+				      GFP_KERNEL);
+	if (ret >= 0)
 		return ctx;
-	if (ctx->wheel)
-		hwt_wheel_destroy(ctx->wheel);
 	hwt_context_free(ctx);
 	return ERR_PTR(ret);
 }
@@ -226,15 +226,8 @@ void hwt_context_close(struct hwt_context *ctx)
 {
 	xa_erase(&hwt_contexts, ctx->number);
 	hwt_context_cancel_all(ctx);
-	/* On return of hwt_wheel_destroy(), ->release has freed the entry of each timeout. */
-	if (ctx->wheel)
-		hwt_wheel_destroy(ctx->wheel);
-	if (ctx->keyed)
-		rhashtable_destroy(&ctx->keys);
-	hwt_event_free_clock_set(ctx->clock_set);
 	/* The timer's interrupt uses the rings, so cancel the timer before the rings are freed. */
 	hrtimer_cancel(&ctx->pass.timer);
-	hwt_rings_free(ctx->created_rings);
 	hwt_context_free(ctx);
 }
 

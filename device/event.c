@@ -110,17 +110,6 @@ void hwt_event_wheel_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 	hwt_event_wake(ctx);
 }
 
-/* Free @entry, which is NULL or belongs to HWT_EVENT_CLOCK_SET. No wheel uses it any more. */
-void hwt_event_free_clock_set(struct hwt_entry *entry)
-{
-	if (!entry)
-		return;
-	xa_lock(&entry->ctx->entries);
-	hwt_event_drop(entry);
-	xa_unlock(&entry->ctx->entries);
-	hwt_entry_free(entry);
-}
-
 /* -- read and poll ------------------------------------------------------- */
 
 static bool hwt_event_readable(struct hwt_context *ctx)

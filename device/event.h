@@ -21,7 +21,6 @@ void hwt_event_taken(struct hwt_entry *entry);
 void hwt_event_wake(struct hwt_context *ctx);
 void hwt_event_clock_set(struct hwt_context *ctx, u64 now_ns, s64 jump_ns);
 void hwt_event_wheel_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg);
-void hwt_event_free_clock_set(struct hwt_entry *entry);
 ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t hwt_poll(struct file *file, poll_table *wait);
 

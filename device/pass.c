@@ -9,7 +9,6 @@
 #include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/wait.h>
 
@@ -381,22 +380,14 @@ u64 hwt_pass_next(const struct hwt_context *ctx)
 
 /* -- Creation -------------------------------------------------------------- */
 
-/* Allocate the memory of the buckets, for hwt_pass_init(). Return NULL if the allocation fails. */
-void *hwt_pass_alloc(const struct hwt_wheel_params *params)
-{
-	return kvmalloc(hwt_buckets_size(ilog2(params->ticks_per_wheel), params->levels),
-			HWT_GFP_USER);
-}
-
-/* Initialise ctx->pass. The context has no timeout yet. @memory: NULL if it has a wheel */
-void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *params, void *memory)
+/* Initialise ctx->pass but for its memory, which is NULL if the context has a wheel. */
+void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *params)
 {
 	struct hwt_pass *pass = &ctx->pass;
 
-	pass->memory = memory;
-	if (memory)
+	if (pass->memory)
 		hwt_buckets_init(&pass->buckets, ilog2(params->ticks_per_wheel), params->levels,
-				 div64_u64(hwt_context_now(ctx), ctx->tick_ns), memory);
+				 div64_u64(hwt_context_now(ctx), ctx->tick_ns), pass->memory);
 	hwt_hrtimer_setup(&pass->timer, hwt_pass_interrupt, ctx->clock, HRTIMER_MODE_ABS);
 	atomic64_set(&pass->next_ns, HWT_NEVER);
 	pass->fired = false;

@@ -46,25 +46,13 @@ struct hwt_setup {
 	bool			keyed;
 };
 
-static void hwt_setup_store(struct hwt_context *ctx, const struct hwt_setup *setup)
-{
-	WRITE_ONCE(ctx->clock, setup->clock);
-	ctx->tick_ns = setup->params.tick_ns;
-	ctx->max_pending = setup->params.max_pending;
-	ctx->clock_set = setup->clock_set;
-	WRITE_ONCE(ctx->wheel, setup->wheel);
-	WRITE_ONCE(ctx->keyed, setup->keyed);
-	hwt_pass_init(ctx, &setup->params, setup->memory);
-}
-
 /*
  * Apply @setup. Return false if the context has had timeouts or rings, or was set up before. If the
  * result is true, @setup then has the previous wheel and memory, which the caller frees.
  */
 static bool hwt_setup_apply(struct hwt_context *ctx, struct hwt_setup *setup)
 {
-	struct hwt_wheel *wheel;
-	void *memory;
+	struct hwt_wheel *wheel = setup->wheel;
 	bool set;
 
 	xa_lock(&ctx->entries);
@@ -74,14 +62,16 @@ static bool hwt_setup_apply(struct hwt_context *ctx, struct hwt_setup *setup)
 	 */
 	set = !ctx->fixed && !ctx->stats.timeouts;
 	if (set) {
-		wheel = ctx->wheel;
-		memory = ctx->pass.memory;
-		ctx->pass.memory = NULL;
-		hwt_setup_store(ctx, setup);
+		setup->wheel = ctx->wheel;
+		WRITE_ONCE(ctx->wheel, wheel);
+		swap(ctx->pass.memory, setup->memory);
+		swap(ctx->clock_set, setup->clock_set);
+		WRITE_ONCE(ctx->clock, setup->clock);
+		ctx->tick_ns = setup->params.tick_ns;
+		ctx->max_pending = setup->params.max_pending;
+		WRITE_ONCE(ctx->keyed, setup->keyed);
+		hwt_pass_init(ctx, &setup->params);
 		WRITE_ONCE(ctx->fixed, true);
-		setup->wheel = wheel;
-		setup->memory = memory;
-		setup->clock_set = NULL;
 	}
 	xa_unlock(&ctx->entries);
 	return set;
@@ -100,39 +90,30 @@ static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_p
 	return realtime ? CLOCK_REALTIME : boottime ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 }
 
-/* Create the wheel, or allocate the buckets. After an error, the caller calls hwt_setup_free(). */
+/* Create the wheel, or allocate the buckets. */
 static int hwt_setup_create(struct hwt_setup *setup, bool thread)
 {
-	struct hwt_wheel_params params = setup->params;
+	struct hwt_wheel_params *params = &setup->params;
 	struct hwt_wheel *wheel;
 	int ret;
 
 	if (thread) {
-		wheel = hwt_wheel_create(&params);
+		wheel = hwt_wheel_create(params);
 		/* Programs would take EAGAIN, "no further thread", for "would block". */
 		if (IS_ERR(wheel))
 			return wheel == ERR_PTR(-EAGAIN) ? -ENOMEM : PTR_ERR(wheel);
 		setup->wheel = wheel;
-		hwt_wheel_get_params(wheel, &setup->params);
+		hwt_wheel_get_params(wheel, params);
 		return 0;
 	}
-	params.clock_set = NULL;
-	params.ticks_per_wheel = params.ticks_per_wheel ?: HWT_PASS_BUCKETS;
-	params.levels = params.levels ?: HWT_PASS_LEVELS;
-	ret = hwt_params_get(&setup->params, &params);
+	params->ticks_per_wheel = params->ticks_per_wheel ?: HWT_PASS_BUCKETS;
+	params->levels = params->levels ?: HWT_PASS_LEVELS;
+	ret = hwt_params_get(params, params);
 	if (ret)
 		return ret;
-	setup->memory = hwt_pass_alloc(&setup->params);
+	setup->memory = kvmalloc(hwt_buckets_size(ilog2(params->ticks_per_wheel), params->levels),
+				 HWT_GFP_USER);
 	return setup->memory ? 0 : -ENOMEM;
-}
-
-/* Free the new objects if they were not applied; otherwise the previous objects of the context. */
-static void hwt_setup_free(struct hwt_setup *setup)
-{
-	if (setup->wheel)
-		hwt_wheel_destroy(setup->wheel);
-	kvfree(setup->memory);
-	hwt_event_free_clock_set(setup->clock_set);
 }
 
 static int hwt_setup_clock_set(struct hwt_context *ctx, struct hwt_setup *setup)
@@ -163,16 +144,19 @@ static int hwt_setup_context(struct hwt_context *ctx, struct hwt_setup *setup, u
 		ret = hwt_setup_clock_set(ctx, setup);
 	if (!ret)
 		ret = hwt_setup_create(setup, flags & HWT_SETUP_THREAD);
-	if (!ret && setup->keyed) {
+	if (!ret && setup->keyed)
 		ret = hwt_keys_init(ctx);
-		setup->keyed = !ret;
-	}
 	if (!ret && !hwt_setup_apply(ctx, setup)) {
 		ret = -EBUSY;
 		if (setup->keyed)
 			rhashtable_destroy(&ctx->keys);
 	}
-	hwt_setup_free(setup);
+	/* Free the new objects if they were not applied; otherwise the previous ones. */
+	if (setup->wheel)
+		hwt_wheel_destroy(setup->wheel);
+	kvfree(setup->memory);
+	if (setup->clock_set)
+		hwt_entry_free(setup->clock_set);
 	return ret;
 }
 
@@ -208,21 +192,4 @@ int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
 	ret = hwt_setup_context(ctx, &setup, flags);
 	mutex_unlock(&ctx->setup_lock);
 	return ret;
-}
-
-/* Give a context that is being opened the default setup, which HWT_IOC_SETUP may replace. */
-int hwt_setup_default(struct hwt_context *ctx)
-{
-	struct hwt_setup setup = {
-		.params	= { .name = "hwt_device", .shards = 1 },
-		.clock	= CLOCK_MONOTONIC,
-	};
-	int ret = hwt_setup_create(&setup, hwt_thread_contexts);
-
-	if (ret)
-		return ret;
-	xa_lock(&ctx->entries);
-	hwt_setup_store(ctx, &setup);
-	xa_unlock(&ctx->entries);
-	return 0;
 }

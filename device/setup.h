@@ -8,7 +8,6 @@
 struct hwt_context;
 struct hwt_setup_args;
 
-int hwt_setup_default(struct hwt_context *ctx);
 int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args);
 
 #endif /* _HWT_DEVICE_SETUP_H */
