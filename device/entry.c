@@ -183,7 +183,6 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 	entry->due_ns = HWT_NEVER;
 	entry->generation = 0;
 	entry->mode = op->mode;
-	entry->kind = 0;
 	entry->final = false;
 	entry->holds = 0;
 	entry->gone = false;
@@ -445,6 +444,7 @@ bool hwt_entry_fire(struct hwt_entry *entry, u64 now_ns)
 {
 	struct hwt_context *ctx = entry->ctx;
 	u64 due = hwt_entry_tick_ns(entry), overruns;
+	bool added;
 
 	ctx->stats.expired++;
 	if (entry->uring) {
@@ -454,22 +454,15 @@ bool hwt_entry_fire(struct hwt_entry *entry, u64 now_ns)
 	}
 	if (!hwt_entry_periodic(entry)) {
 		hwt_entry_set_final(entry);
-		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now_ns);
-		return true;
+		return hwt_event_add(entry, due, now_ns);
 	}
 	overruns = ctx->wheel ? hwt_overruns(&entry->periodic) :
 			hwt_pass_rearm(entry, now_ns, &due);
-	if (!hwt_entry_has_event(entry)) {
-		entry->overruns = overruns;
-		ctx->stats.overruns += overruns;
-		hwt_event_add(entry, HWT_EVENT_EXPIRED, due, now_ns);
-		return true;
-	}
-	entry->due_ns = due;
-	entry->fired_ns = now_ns;
-	entry->overruns += overruns + 1;
-	ctx->stats.overruns += overruns + 1;
-	return false;
+	added = hwt_event_add(entry, due, now_ns);
+	overruns += !added;
+	entry->overruns += overruns;
+	ctx->stats.overruns += overruns;
+	return added;
 }
 
 /* -- The module ---------------------------------------------------------- */

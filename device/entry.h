@@ -46,7 +46,6 @@ struct io_uring_cmd;
  *             entry of HWT_EVENT_CLOCK_SET
  * @slot:      with keys, the index in the table; without keys, the lower half of @id is the index
  * @mode:      the mode of the timeout (HWT_MODE_)
- * @kind:      the kind of the event (HWT_EVENT_)
  * @final:     true if the timeout will not fire: it was cancelled, or is a one-shot that has fired.
  *             False again if the program then modifies the one-shot.
  * @holds:     with a wheel, the number of holds whose ->release has not been called. At most 2: a
@@ -81,7 +80,6 @@ struct hwt_entry {
 	u32			generation;
 	u32			slot : 23;
 	u32			mode : 2;
-	u32			kind : 2;
 	u32			final : 1;
 	u32			holds : 2;
 	u32			gone : 1;

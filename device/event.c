@@ -14,19 +14,24 @@
 #include "device/ring.h"
 #include "device/time.h"
 
-/* Queue an event for an entry that has no event. Both times are on the context's clock. */
-void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns)
+/*
+ * Queue an event for an entry, or update the unread one. Both times are on the context's clock.
+ * Return true if the event is new.
+ */
+bool hwt_event_add(struct hwt_entry *entry, u64 due_ns, u64 now_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
 
-	entry->kind = kind;
 	entry->due_ns = due_ns;
 	entry->fired_ns = now_ns;
+	if (hwt_entry_has_event(entry))
+		return false;
 	list_add_tail(&entry->ready, &ctx->ready);
 	ctx->stats.events++;
 	if (ctx->rings)
 		hwt_rings_tell(ctx);
+	return true;
 }
 
 void hwt_event_drop(struct hwt_entry *entry)
@@ -50,7 +55,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 		.deadline_ns	= hwt_time_to_user(entry->due_ns, offset),
 		.fired_ns	= hwt_time_to_user(entry->fired_ns, offset),
 		.overruns	= hwt_entry_periodic(entry) ? entry->overruns : 0,
-		.kind		= entry->kind,
+		.kind		= entry->generation ? HWT_EVENT_EXPIRED : HWT_EVENT_CLOCK_SET,
 		.flags		= entry->final ? HWT_EVENT_LAST : 0,
 		.generation	= entry->generation,
 	};
@@ -83,20 +88,17 @@ void hwt_event_clock_set(struct hwt_context *ctx, u64 now_ns, s64 jump_ns)
 	__must_hold(&ctx->entries.xa_lock)
 {
 	struct hwt_entry *entry = ctx->clock_set;
+	u64 due_ns = now_ns - jump_ns;
 
 	if (!entry)
 		return;
-	if (hwt_entry_has_event(entry)) {
-		/*
-		 * Add the time since the previous change. So due_ns is the time that the clock
-		 * would show now without all the changes that this event reports.
-		 */
-		entry->due_ns += now_ns - jump_ns - entry->fired_ns;
-		entry->fired_ns = now_ns;
-		entry->overruns++;
-	} else {
-		hwt_event_add(entry, HWT_EVENT_CLOCK_SET, now_ns - jump_ns, now_ns);
-	}
+	/*
+	 * Add the time since the previous change. So due_ns is the time that the clock would show
+	 * now without all the changes that this event reports.
+	 */
+	if (hwt_entry_has_event(entry))
+		due_ns += entry->due_ns - entry->fired_ns;
+	entry->overruns += !hwt_event_add(entry, due_ns, now_ns);
 }
 
 /* Called by a wheel after its clock was set. @arg is the context. */
@@ -241,17 +243,6 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 /* Maximum number of steps of hwt_rings_refill() in one poll(), to limit the time that it takes */
 #define HWT_POLL_STEPS	64
 
-/* Fire what is due, and move events to the ring: a program that polls needs no other call. */
-static void hwt_event_prepare(struct hwt_context *ctx)
-{
-	if (!READ_ONCE(ctx->rings)) {
-		if (hwt_pass_due(ctx))
-			hwt_pass_run(ctx, false);
-	} else if (hwt_rings_pass_due(ctx) || !list_empty(&ctx->ready)) {
-		hwt_rings_refill(ctx, HWT_POLL_STEPS);
-	}
-}
-
 __poll_t hwt_poll(struct file *file, poll_table *wait)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -263,13 +254,18 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	 */
 	poll_wait(file, &ctx->wait, wait);
 	/*
+	 * Fire what is due, and move events to the ring: a program that polls needs no other call.
 	 * A kernel thread that polls for a program (asynchronous I/O) only reports that a pass is
 	 * due: a pass has to take CPU time of the program's own tasks.
 	 */
-	if (current->flags & PF_KTHREAD)
+	if (current->flags & PF_KTHREAD) {
 		due = hwt_pass_due(ctx);
-	else
-		hwt_event_prepare(ctx);
+	} else if (!READ_ONCE(ctx->rings)) {
+		if (hwt_pass_due(ctx))
+			hwt_pass_run(ctx, false);
+	} else if (hwt_rings_pass_due(ctx) || !list_empty(&ctx->ready)) {
+		hwt_rings_refill(ctx, HWT_POLL_STEPS);
+	}
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx) || due)
 		return EPOLLIN | EPOLLRDNORM;
 	return 0;

@@ -14,7 +14,7 @@ struct hwt_entry;
 struct hwt_event;
 struct hwt_wheel;
 
-void hwt_event_add(struct hwt_entry *entry, u8 kind, u64 due_ns, u64 now_ns);
+bool hwt_event_add(struct hwt_entry *entry, u64 due_ns, u64 now_ns);
 void hwt_event_drop(struct hwt_entry *entry);
 void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 offset);
 void hwt_event_taken(struct hwt_entry *entry);
