@@ -342,7 +342,6 @@ int __init hwt_chardev_init(struct dentry *debugfs)
 	ret = hwt_contexts_init();
 	if (ret)
 		return ret;
-	hwt_users_init();
 	ret = hwt_entries_init();
 	if (ret)
 		goto err_contexts;

@@ -302,6 +302,8 @@ int __init hwt_contexts_init(void)
 		       HWT_TIMEOUTS_LIMIT);
 		return -EINVAL;
 	}
+	if (hwt_max_user_timeouts == UINT_MAX)
+		hwt_max_user_timeouts = min_t(u64, 4ULL * hwt_max_timeouts, UINT_MAX - 1);
 	return pvclock_gtod_register_notifier(&hwt_contexts_notifier);
 }
 

@@ -3,12 +3,11 @@
  * /dev/hwt: users, and the limit of the timeouts of a user
  *
  * The user of a context is the real user id of the task that opens it, except in a user namespace:
- * see hwt_user_key_get().
+ * see hwt_user_identify().
  */
 #include <linux/atomic.h>
 #include <linux/cred.h>
 #include <linux/hashtable.h>
-#include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -18,33 +17,22 @@
 #include "device/context.h"
 #include "device/user.h"
 
-/* The default of the parameter max_user_timeouts is this many times max_timeouts. */
-#define HWT_USER_CONTEXTS	4
-
 unsigned int hwt_max_user_timeouts = UINT_MAX;
 module_param_named(max_user_timeouts, hwt_max_user_timeouts, uint, 0444);
 MODULE_PARM_DESC(max_user_timeouts, "Most timeouts of one user's open /dev/hwt together (0: no limit, default 4 times max_timeouts)");
 
 /**
- * struct hwt_user_key - the identity of a user
- * @uid: the user id; INVALID_UID if @ns is not NULL
- * @ns:  a user namespace that counts as one user, to which the key has a reference; or NULL
- */
-struct hwt_user_key {
-	kuid_t			uid;
-	struct user_namespace	*ns;
-};
-
-/**
  * struct hwt_user - a user that has contexts
  * @node:     node in the hash table hwt_users; protected by hwt_users_lock
- * @key:      the identity of the user. Constant.
+ * @uid:      the user id; if @ns is not NULL, that of its owner. Constant.
+ * @ns:       a user namespace that counts as one user, with a reference; or NULL. Constant.
  * @contexts: number of contexts; protected by hwt_users_lock
  * @timeouts: number of timeouts; 0 if max_user_timeouts is 0
  */
 struct hwt_user {
 	struct hlist_node	node;
-	struct hwt_user_key	key;
+	kuid_t			uid;
+	struct user_namespace	*ns;
 	unsigned int		contexts;
 	atomic_t		timeouts;
 };
@@ -55,40 +43,37 @@ static DEFINE_SPINLOCK(hwt_users_lock);
 /* -- Users ----------------------------------------------------------------- */
 
 /*
- * Get the key of the user whose limits apply to the caller. In a user namespace that an ordinary
- * user has created, the caller counts as that user. A namespace that root has created (for a
- * container) counts as one user, so that it does not get the limits once for each of its ids. Of
- * nested namespaces, the outermost one decides.
+ * Identify the user whose limits apply to the caller. In a user namespace that an ordinary user has
+ * created, the caller counts as that user. A namespace that root has created (for a container)
+ * counts as one user, so that it does not get the limits once for each of its ids. Of nested
+ * namespaces, the outermost one decides.
  */
-static void hwt_user_key_get(struct hwt_user_key *key)
+static void hwt_user_identify(struct hwt_user *user)
 {
 	struct user_namespace *ns = current_user_ns();
 
-	key->uid = current_uid();
-	key->ns = NULL;
+	user->uid = current_uid();
 	if (ns == &init_user_ns)
 		return;
 	while (ns->parent != &init_user_ns)
 		ns = ns->parent;
-	key->uid = ns->owner;
-	if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
-		return;
-	key->uid = INVALID_UID;
-	key->ns = get_user_ns(ns);
+	user->uid = ns->owner;
+	if (uid_eq(ns->owner, GLOBAL_ROOT_UID))
+		user->ns = get_user_ns(ns);
 }
 
-static unsigned long hwt_user_hash(const struct hwt_user_key *key)
+static unsigned long hwt_user_hash(const struct hwt_user *user)
 {
-	return __kuid_val(key->uid) ^ (unsigned long)key->ns;
+	return __kuid_val(user->uid) ^ (unsigned long)user->ns;
 }
 
-static struct hwt_user *hwt_user_find(const struct hwt_user_key *key)
+static struct hwt_user *hwt_user_find(const struct hwt_user *like)
 	__must_hold(&hwt_users_lock)
 {
 	struct hwt_user *user;
 
-	hash_for_each_possible(hwt_users, user, node, hwt_user_hash(key))
-		if (user->key.ns == key->ns && uid_eq(user->key.uid, key->uid))
+	hash_for_each_possible(hwt_users, user, node, hwt_user_hash(like))
+		if (user->ns == like->ns && uid_eq(user->uid, like->uid))
 			return user;
 	return NULL;
 }
@@ -97,8 +82,7 @@ static void hwt_user_free(struct hwt_user *user)
 {
 	if (!user)
 		return;
-	if (user->key.ns)
-		put_user_ns(user->key.ns);
+	put_user_ns(user->ns);
 	kfree(user);
 }
 
@@ -109,11 +93,11 @@ struct hwt_user *hwt_user_get(void)
 
 	if (!new)
 		return NULL;
-	hwt_user_key_get(&new->key);
+	hwt_user_identify(new);
 	spin_lock(&hwt_users_lock);
-	user = hwt_user_find(&new->key);
+	user = hwt_user_find(new);
 	if (!user) {
-		hash_add(hwt_users, &new->node, hwt_user_hash(&new->key));
+		hash_add(hwt_users, &new->node, hwt_user_hash(new));
 		swap(user, new);
 	}
 	user->contexts++;
@@ -135,35 +119,20 @@ void hwt_user_put(struct hwt_user *user)
 
 kuid_t hwt_user_uid(const struct hwt_user *user)
 {
-	return user->key.ns ? user->key.ns->owner : user->key.uid;
+	return user->uid;
 }
 
 /* -- Timeouts -------------------------------------------------------------- */
 
 bool hwt_user_add_timeout(struct hwt_user *user)
 {
-	int old = atomic_read(&user->timeouts);
-
-	if (!hwt_max_user_timeouts)
-		return true;
-	/* No barrier is needed: the count guards no other data. */
-	do {
-		if ((unsigned int)old >= hwt_max_user_timeouts)
-			return false;
-	} while (!atomic_try_cmpxchg(&user->timeouts, &old, old + 1));
-	return true;
+	/* The count is never above the limit, so it is enough to compare for equality. */
+	return !hwt_max_user_timeouts ||
+	       atomic_add_unless(&user->timeouts, 1, hwt_max_user_timeouts);
 }
 
 void hwt_user_drop_timeout(struct hwt_user *user)
 {
 	if (hwt_max_user_timeouts)
 		atomic_dec(&user->timeouts);
-}
-
-/* Set the default of max_user_timeouts. hwt_contexts_init() has checked max_timeouts before. */
-void __init hwt_users_init(void)
-{
-	if (hwt_max_user_timeouts == UINT_MAX)
-		hwt_max_user_timeouts = min_t(u64, (u64)hwt_max_timeouts * HWT_USER_CONTEXTS,
-					      UINT_MAX - 1);
 }

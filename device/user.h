@@ -12,7 +12,6 @@ struct hwt_user;
 
 extern unsigned int hwt_max_user_timeouts;
 
-void hwt_users_init(void);
 struct hwt_user *hwt_user_get(void);
 void hwt_user_put(struct hwt_user *user);
 kuid_t hwt_user_uid(const struct hwt_user *user);
