@@ -2,7 +2,6 @@
 /*
  * /dev/hwt: the device, its file operations and its ioctls
  */
-#include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -26,12 +25,9 @@
 
 /* -- ioctls -------------------------------------------------------------- */
 
-/* The arguments of any ioctl. The structure of each ioctl begins with @size and @flags. */
+/* The arguments of any ioctl. The structure of each ioctl begins with @size. */
 union hwt_args {
-	struct {
-		u32			size;
-		u32			flags;
-	};
+	u32				size;
 	struct hwt_info_args		info;
 	struct hwt_setup_args		setup;
 	struct hwt_schedule_args	schedule;
@@ -44,9 +40,9 @@ union hwt_args {
 	struct hwt_enter_args		enter;
 };
 
-static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
+static int hwt_ioctl_info(struct hwt_context *ctx, void *args)
 {
-	struct hwt_info_args *info = &args->info;
+	struct hwt_info_args *info = args;
 	struct hwt_wheel_params params;
 
 	if (info->flags)
@@ -79,14 +75,9 @@ static int hwt_ioctl_info(struct hwt_context *ctx, union hwt_args *args)
 	return 0;
 }
 
-static int hwt_ioctl_setup(struct hwt_context *ctx, union hwt_args *args)
+static int hwt_ioctl_schedule(struct hwt_context *ctx, void *args)
 {
-	return hwt_setup(ctx, &args->setup);
-}
-
-static int hwt_ioctl_schedule(struct hwt_context *ctx, union hwt_args *args)
-{
-	struct hwt_schedule_args *sched = &args->schedule;
+	struct hwt_schedule_args *sched = args;
 	struct hwt_op op = {
 		.flags		= sched->flags,
 		.mode		= sched->mode,
@@ -105,9 +96,9 @@ static int hwt_ioctl_schedule(struct hwt_context *ctx, union hwt_args *args)
 	return min(ret, 0);
 }
 
-static int hwt_ioctl_modify(struct hwt_context *ctx, union hwt_args *args)
+static int hwt_ioctl_modify(struct hwt_context *ctx, void *args)
 {
-	struct hwt_modify_args *modify = &args->modify;
+	struct hwt_modify_args *modify = args;
 	struct hwt_op op = {
 		.flags		= modify->flags,
 		.id		= modify->id,
@@ -126,9 +117,9 @@ static int hwt_ioctl_modify(struct hwt_context *ctx, union hwt_args *args)
 	return min(ret, 0);
 }
 
-static int hwt_ioctl_cancel(struct hwt_context *ctx, union hwt_args *args)
+static int hwt_ioctl_cancel(struct hwt_context *ctx, void *args)
 {
-	struct hwt_cancel_args *cancel = &args->cancel;
+	struct hwt_cancel_args *cancel = args;
 	const struct hwt_op op = { .flags = cancel->flags, .id = cancel->id };
 	int ret;
 
@@ -145,9 +136,9 @@ static int hwt_ioctl_cancel(struct hwt_context *ctx, union hwt_args *args)
 	return min(ret, 0);
 }
 
-static int hwt_ioctl_get(struct hwt_context *ctx, union hwt_args *args)
+static int hwt_ioctl_get(struct hwt_context *ctx, void *args)
 {
-	struct hwt_get_args *get = &args->get;
+	struct hwt_get_args *get = args;
 	struct hwt_op op = { .flags = get->flags, .id = get->id };
 	int ret = hwt_op_get(ctx, &op, hwt_context_offset(ctx));
 
@@ -161,35 +152,22 @@ static int hwt_ioctl_get(struct hwt_context *ctx, union hwt_args *args)
 	return min(ret, 0);
 }
 
-static int hwt_ioctl_rings(struct hwt_context *ctx, union hwt_args *args)
+static int hwt_ioctl_stats(struct hwt_context *ctx, void *args)
 {
-	return hwt_rings_create(ctx, &args->rings);
-}
+	struct hwt_stats_args *stats = args;
 
-static int hwt_ioctl_enter(struct hwt_context *ctx, union hwt_args *args)
-{
-	return hwt_rings_enter(ctx, &args->enter);
-}
-
-static int hwt_ioctl_list(struct hwt_context *ctx, union hwt_args *args)
-{
-	return hwt_context_list(ctx, &args->list);
-}
-
-static int hwt_ioctl_stats(struct hwt_context *ctx, union hwt_args *args)
-{
-	if (args->stats.flags || args->stats.reserved)
+	if (stats->flags || stats->reserved)
 		return -EINVAL;
 	if (hwt_pass_due(ctx))
 		hwt_pass_run(ctx, true);
 	xa_lock(&ctx->entries);
-	args->stats = ctx->stats;
+	*stats = ctx->stats;
 	xa_unlock(&ctx->entries);
 	return 0;
 }
 
 static const struct hwt_ioctl {
-	int	(*call)(struct hwt_context *ctx, union hwt_args *args);
+	int	(*call)(struct hwt_context *ctx, void *args);
 	u32	size;
 	u32	size_min;
 	fmode_t	mode;
@@ -198,7 +176,8 @@ static const struct hwt_ioctl {
 	[_IOC_NR(HWT_IOC_##_NAME)] = {					\
 		.call		= hwt_ioctl_##_name,			\
 		.size		= sizeof(struct hwt_##_name##_args),	\
-		.size_min	= HWT_##_NAME##_SIZE_VER1,		\
+		.size_min	= HWT_##_NAME##_SIZE_VER1 + BUILD_BUG_ON_ZERO(	\
+			sizeof(struct hwt_##_name##_args) != HWT_##_NAME##_SIZE_VER1), \
 		.mode		= _mode,				\
 	}
 	HWT_IOCTL(info, INFO, 0),
@@ -245,10 +224,8 @@ static long hwt_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (!copy_to_user(uargs, &args, min(size, ioctl->size)))
 		return 0;
 	/* The program did not get the new timeout's id, so cancel the timeout on its behalf. */
-	if (cmd == HWT_IOC_SCHEDULE && !ctx->keyed) {
-		args.cancel = (struct hwt_cancel_args) { .id = args.schedule.id };
-		hwt_ioctl_cancel(ctx, &args);
-	}
+	if (cmd == HWT_IOC_SCHEDULE && !ctx->keyed)
+		hwt_op_cancel(ctx, &(struct hwt_op) { .id = args.schedule.id });
 	return -EFAULT;
 }
 
@@ -287,51 +264,25 @@ static const struct file_operations hwt_fops = {
 };
 
 /* No misc device: an open of /dev/hwt may wait for memory, and all misc opens share one mutex. */
-static dev_t hwt_devt;
-static struct cdev *hwt_cdev;
+static int hwt_major;
 static struct class *hwt_class;
 
 static int __init hwt_device_create(void)
 {
 	struct device *device;
-	int ret;
 
-	ret = alloc_chrdev_region(&hwt_devt, 0, 1, "hwt");
-	if (ret)
-		return ret;
+	hwt_major = __register_chrdev(0, 0, 1, "hwt", &hwt_fops);
+	if (hwt_major < 0)
+		return hwt_major;
 	hwt_class = hwt_class_create("hwt");
-	if (IS_ERR(hwt_class)) {
-		ret = PTR_ERR(hwt_class);
-		goto err_region;
-	}
-	ret = -ENOMEM;
-	hwt_cdev = cdev_alloc();
-	if (!hwt_cdev)
-		goto err_class;
-	hwt_cdev->ops = &hwt_fops;
-	hwt_cdev->owner = THIS_MODULE;
-	ret = cdev_add(hwt_cdev, hwt_devt, 1);
-	if (ret)
-		goto err_cdev;
-	device = device_create(hwt_class, NULL, hwt_devt, NULL, "hwt");
+	device = IS_ERR(hwt_class) ? ERR_CAST(hwt_class) :
+		 device_create(hwt_class, NULL, MKDEV(hwt_major, 0), NULL, "hwt");
 	if (!IS_ERR(device))
 		return 0;
-	ret = PTR_ERR(device);
-err_cdev:
-	cdev_del(hwt_cdev);
-err_class:
+	/* If there is no class, class_destroy() does nothing. */
 	class_destroy(hwt_class);
-err_region:
-	unregister_chrdev_region(hwt_devt, 1);
-	return ret;
-}
-
-static void hwt_device_destroy(void)
-{
-	device_destroy(hwt_class, hwt_devt);
-	cdev_del(hwt_cdev);
-	class_destroy(hwt_class);
-	unregister_chrdev_region(hwt_devt, 1);
+	__unregister_chrdev(hwt_major, 0, 1, "hwt");
+	return PTR_ERR(device);
 }
 
 /* Create /dev/hwt, and files in @debugfs. The caller removes @debugfs, also after an error. */
@@ -347,11 +298,8 @@ int __init hwt_chardev_init(struct dentry *debugfs)
 		goto err_contexts;
 	hwt_show_init(debugfs);
 	ret = hwt_device_create();
-	if (ret)
-		goto err_entries;
-	return 0;
-
-err_entries:
+	if (!ret)
+		return 0;
 	hwt_entries_exit();
 err_contexts:
 	hwt_contexts_exit();
@@ -361,24 +309,16 @@ err_contexts:
 /* Remove /dev/hwt. No file is open, because an open file keeps the module loaded. */
 void hwt_chardev_exit(void)
 {
-	hwt_device_destroy();
+	device_destroy(hwt_class, MKDEV(hwt_major, 0));
+	class_destroy(hwt_class);
+	__unregister_chrdev(hwt_major, 0, 1, "hwt");
 	hwt_contexts_exit();
 	hwt_entries_exit();
 }
 
 /* Members are aligned to their sizes, without padding, so 32-bit programs have the same layouts. */
 static_assert(sizeof(struct hwt_event) == 64);
-static_assert(sizeof(struct hwt_info_args) == HWT_INFO_SIZE_VER1);
-static_assert(sizeof(struct hwt_setup_args) == HWT_SETUP_SIZE_VER1);
-static_assert(sizeof(struct hwt_schedule_args) == HWT_SCHEDULE_SIZE_VER1);
-static_assert(sizeof(struct hwt_modify_args) == HWT_MODIFY_SIZE_VER1);
-static_assert(sizeof(struct hwt_cancel_args) == HWT_CANCEL_SIZE_VER1);
-static_assert(sizeof(struct hwt_get_args) == HWT_GET_SIZE_VER1);
-static_assert(sizeof(struct hwt_stats_args) == HWT_STATS_SIZE_VER1);
-static_assert(sizeof(struct hwt_list_args) == HWT_LIST_SIZE_VER1);
 static_assert(sizeof(struct hwt_list_entry) == HWT_LIST_ENTRY_SIZE_VER1);
-static_assert(sizeof(struct hwt_rings_args) == HWT_RINGS_SIZE_VER1);
-static_assert(sizeof(struct hwt_enter_args) == HWT_ENTER_SIZE_VER1);
 static_assert(sizeof(struct hwt_op) == HWT_OP_SIZE_VER1);
 static_assert(sizeof(struct hwt_rings) == 192);
 static_assert(sizeof(struct hwt_uring_cmd) == 16);

@@ -109,8 +109,9 @@ static int hwt_context_store(void __user *to, u32 size, const struct hwt_list_en
 }
 
 /* Carry out HWT_IOC_LIST. Set @list->count to the number of entries stored. */
-int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list)
+int hwt_ioctl_list(struct hwt_context *ctx, void *args)
 {
+	struct hwt_list_args *list = args;
 	void __user *to = u64_to_user_ptr(list->entries);
 	u32 total = 0, size = list->entry_size, n, max;
 	struct hwt_list_entry *step;
@@ -206,7 +207,7 @@ struct hwt_context *hwt_context_create(void)
 	ctx->clock = CLOCK_MONOTONIC;
 	ctx->user = hwt_user_get();
 	if (ctx->user)
-		ret = hwt_setup(ctx, &(struct hwt_setup_args) { });
+		ret = hwt_ioctl_setup(ctx, &(struct hwt_setup_args) { });
 	/* HWT_IOC_SETUP may still choose something else. */
 	ctx->fixed = false;
 	ctx->opener = task_tgid_nr(current);

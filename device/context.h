@@ -123,7 +123,7 @@ void hwt_context_close(struct hwt_context *ctx);
 u64 hwt_context_now(const struct hwt_context *ctx);
 s64 hwt_context_offset(const struct hwt_context *ctx);
 u32 hwt_context_max_timeouts(const struct hwt_context *ctx);
-int hwt_context_list(struct hwt_context *ctx, struct hwt_list_args *list);
+int hwt_ioctl_list(struct hwt_context *ctx, void *args);
 u64 hwt_context_cancel_all(struct hwt_context *ctx);
 struct hwt_context *hwt_contexts_next(unsigned long number);
 

@@ -337,8 +337,9 @@ static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
  * wait though no signal handler runs. The kernel then restarts the call if hwt_enter_restarts() is
  * true.
  */
-int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *enter)
+int hwt_ioctl_enter(struct hwt_context *ctx, void *args)
 {
+	struct hwt_enter_args *enter = args;
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
 	 * pointer sees initialised rings. An acquire is the usual partner of a release, but
@@ -440,8 +441,9 @@ static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rin
  * that cannot map them works without rings. Until the rings are mapped, a further call with the
  * same sizes returns the same rings.
  */
-int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args)
+int hwt_ioctl_rings(struct hwt_context *ctx, void *arg)
 {
+	struct hwt_rings_args *args = arg;
 	struct hwt_rings_ctx *rings, *old;
 	int ret = 0;
 
@@ -493,7 +495,7 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	xa_lock(&ctx->entries);
 	/*
 	 * Barrier create.rings, pairs with look.rings in hwt_rings_due(), hwt_rings_ready() and
-	 * hwt_rings_enter(): a task or an interrupt that sees the pointer sees initialised rings.
+	 * hwt_ioctl_enter(): a task or an interrupt that sees the pointer sees initialised rings.
 	 */
 	smp_store_release(&ctx->rings, rings);
 	hwt_rings_tell(ctx);

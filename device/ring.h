@@ -14,7 +14,7 @@ struct hwt_rings_args;
 struct hwt_rings_ctx;
 struct vm_area_struct;
 
-int hwt_rings_create(struct hwt_context *ctx, struct hwt_rings_args *args);
+int hwt_ioctl_rings(struct hwt_context *ctx, void *arg);
 void hwt_rings_tell(struct hwt_context *ctx);
 void hwt_rings_due(struct hwt_context *ctx, bool due);
 void hwt_rings_next(struct hwt_context *ctx, u64 ns);
@@ -22,7 +22,7 @@ void hwt_rings_fill(struct hwt_context *ctx);
 u32 hwt_rings_refill(struct hwt_context *ctx, u32 max);
 bool hwt_rings_pass_due(struct hwt_context *ctx);
 bool hwt_rings_ready(const struct hwt_context *ctx);
-int hwt_rings_enter(struct hwt_context *ctx, struct hwt_enter_args *args);
+int hwt_ioctl_enter(struct hwt_context *ctx, void *args);
 int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma);
 void hwt_rings_free(struct hwt_rings_ctx *rings);
 

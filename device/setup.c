@@ -160,8 +160,9 @@ static int hwt_setup_context(struct hwt_context *ctx, struct hwt_setup *setup, u
 	return ret;
 }
 
-int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args)
+int hwt_ioctl_setup(struct hwt_context *ctx, void *arg)
 {
+	const struct hwt_setup_args *args = arg;
 	struct hwt_setup setup = {
 		.params = {
 			.name		 = "hwt_device",

@@ -6,8 +6,7 @@
 #define _HWT_DEVICE_SETUP_H
 
 struct hwt_context;
-struct hwt_setup_args;
 
-int hwt_setup(struct hwt_context *ctx, const struct hwt_setup_args *args);
+int hwt_ioctl_setup(struct hwt_context *ctx, void *arg);
 
 #endif /* _HWT_DEVICE_SETUP_H */
