@@ -218,12 +218,6 @@ static void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 	}
 }
 
-/* Return true if a program's version of struct hwt_op may have this size. */
-bool hwt_op_size_valid(u32 size)
-{
-	return size >= HWT_OP_SIZE_VER1 && size <= HWT_OP_SIZE_MAX && !(size % sizeof(u64));
-}
-
 /* Run the operation of @size bytes at @from, which the program may change at any time. */
 void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 		      struct hwt_prealloc *prealloc)

@@ -17,7 +17,6 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 int hwt_op_modify(struct hwt_context *ctx, struct hwt_op *op, s64 offset, u64 *remaining_ns);
 int hwt_op_cancel(struct hwt_context *ctx, const struct hwt_op *op);
 int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset);
-bool hwt_op_size_valid(u32 size);
 void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 		      struct hwt_prealloc *prealloc);
 

@@ -15,7 +15,6 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 #include <linux/vmalloc.h>
 
 #include "device/context.h"
@@ -38,7 +37,7 @@
  * @submit:     held while operations are run. Taken before entries.xa_lock.
  * @op_head:    index of the next operation to run; protected by @submit
  * @event_tail: index of the next event to write; written under entries.xa_lock
- * @state:      the flags last written to @mem (HWT_RINGS_); written under entries.xa_lock
+ * @state:      the flags last written to @mem (HWT_RINGS_); protected by entries.xa_lock
  * @pages_n:    number of @pages. Constant.
  * @pages:      the pages of @mem. Constant.
  */
@@ -103,8 +102,20 @@ void hwt_rings_tell(struct hwt_context *ctx)
 
 	if (state == rings->state)
 		return;
-	WRITE_ONCE(rings->state, state);
+	rings->state = state;
 	WRITE_ONCE(rings->mem->flags, state);
+}
+
+/* Return the rings, or NULL if the program has not mapped them. Needs no lock. */
+static struct hwt_rings_ctx *hwt_rings_mapped(const struct hwt_context *ctx)
+{
+	/*
+	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task or an interrupt
+	 * that sees the pointer sees initialised rings. An acquire is the usual partner of a
+	 * release, but READ_ONCE() would do: the accesses use the pointer, and this address
+	 * dependency orders them.
+	 */
+	return smp_load_acquire(&ctx->rings);
 }
 
 /*
@@ -113,13 +124,7 @@ void hwt_rings_tell(struct hwt_context *ctx)
  */
 void hwt_rings_due(struct hwt_context *ctx, bool due)
 {
-	/*
-	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): the interrupt, which
-	 * takes no lock, sees initialised rings. An acquire is the usual partner of a release, but
-	 * READ_ONCE() would do: the accesses use the pointer, and this address dependency orders
-	 * them.
-	 */
-	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
+	struct hwt_rings_ctx *rings = hwt_rings_mapped(ctx);
 
 	/* No barrier: due only asks for a call. The ring's tail has barriers for the events. */
 	if (rings)
@@ -141,14 +146,12 @@ void hwt_rings_fill(struct hwt_context *ctx)
 	struct hwt_rings_ctx *rings = ctx->rings;
 	u32 room = rings->event_mask + 1 - hwt_rings_unread(rings);
 	struct hwt_entry *entry;
-	struct hwt_event event;
 
 	room = min_t(u32, room, HWT_RINGS_FILL_STEP);
 	while (room-- && !list_empty(&ctx->ready)) {
 		entry = list_first_entry(&ctx->ready, struct hwt_entry, ready);
-		hwt_event_fill(entry, &event, rings->offset);
-		memcpy(&rings->events[rings->event_tail & rings->event_mask], &event,
-		       sizeof(event));
+		hwt_event_fill(entry, &rings->events[rings->event_tail & rings->event_mask],
+			       rings->offset);
 		WRITE_ONCE(rings->event_tail, rings->event_tail + 1);
 		/*
 		 * Barrier fill.tail, pairs with program.tail in the program and unread.head in
@@ -177,13 +180,7 @@ bool hwt_rings_ready(const struct hwt_context *ctx)
 	 * ring before the caller looked at the list, the event is found in the ring below.
 	 */
 	smp_rmb();
-	/*
-	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. An acquire is the usual partner of a release, but
-	 * READ_ONCE() would do: the accesses use the pointer, and this address dependency orders
-	 * them.
-	 */
-	rings = smp_load_acquire(&ctx->rings);
+	rings = hwt_rings_mapped(ctx);
 	return rings && hwt_rings_unread(rings);
 }
 
@@ -197,15 +194,6 @@ bool hwt_rings_pass_due(struct hwt_context *ctx)
 	return hwt_pass_due(ctx) || (!ctx->wheel && READ_ONCE(ctx->rings->mem->due));
 }
 
-/* Return true if events wait in the list or are due, and the ring has room. Takes no lock. */
-static bool hwt_rings_can_fill(struct hwt_context *ctx)
-{
-	const struct hwt_rings_ctx *rings = ctx->rings;
-
-	return (READ_ONCE(rings->state) & HWT_RINGS_MORE || hwt_pass_due(ctx)) &&
-	       hwt_rings_unread(rings) <= rings->event_mask;
-}
-
 /*
  * Fire what is due, and move events to the ring, until no event is left, the ring is full, @max
  * steps are done, or a signal comes. Never sleep for an event, because the condition of a
@@ -213,6 +201,7 @@ static bool hwt_rings_can_fill(struct hwt_context *ctx)
  */
 u32 hwt_rings_refill(struct hwt_context *ctx, u32 max)
 {
+	const struct hwt_rings_ctx *rings = ctx->rings;
 	u32 steps = 0;
 
 	do {
@@ -222,8 +211,9 @@ u32 hwt_rings_refill(struct hwt_context *ctx, u32 max)
 		hwt_rings_fill(ctx);
 		xa_unlock(&ctx->entries);
 		cond_resched();
-	} while (++steps < max && hwt_rings_can_fill(ctx) && !hwt_rings_interrupted(steps));
-	return hwt_rings_unread(ctx->rings);
+	} while (++steps < max && (!list_empty(&ctx->ready) || hwt_pass_due(ctx)) &&
+		 hwt_rings_unread(rings) <= rings->event_mask && !hwt_rings_interrupted(steps));
+	return hwt_rings_unread(rings);
 }
 
 /* -- Operations ---------------------------------------------------------- */
@@ -321,32 +311,11 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	return ret == -ERESTARTSYS ? -EINTR : ret;
 }
 
-/*
- * Return true if an interrupted call may be restarted. A call that has carried out operations has
- * to return their number. A relative timeout would begin anew. A restart block could keep the time,
- * but it points to a function of hwt, and hwt may be unloaded before the restart.
- */
-static bool hwt_enter_restarts(const struct hwt_enter_args *enter)
-{
-	return !enter->submit &&
-	       (enter->flags & HWT_ENTER_ABSOLUTE || enter->timeout_ns > KTIME_MAX);
-}
-
-/*
- * Carry out HWT_IOC_ENTER. SIGSTOP, a tracer, a suspend or task work of io_uring may interrupt the
- * wait though no signal handler runs. The kernel then restarts the call if hwt_enter_restarts() is
- * true.
- */
+/* Carry out HWT_IOC_ENTER. */
 int hwt_ioctl_enter(struct hwt_context *ctx, void *args)
 {
 	struct hwt_enter_args *enter = args;
-	/*
-	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task that sees the
-	 * pointer sees initialised rings. An acquire is the usual partner of a release, but
-	 * READ_ONCE() would do: the accesses use the pointer, and this address dependency orders
-	 * them.
-	 */
-	struct hwt_rings_ctx *rings = smp_load_acquire(&ctx->rings);
+	struct hwt_rings_ctx *rings = hwt_rings_mapped(ctx);
 	int ret;
 
 	if (enter->flags & ~(HWT_ENTER_ABSOLUTE | HWT_ENTER_SIGMASK) || !rings ||
@@ -366,7 +335,14 @@ int hwt_ioctl_enter(struct hwt_context *ctx, void *args)
 		enter->result = hwt_rings_wait(ctx, enter);
 	else
 		hwt_rings_refill(ctx, U32_MAX);
-	if (enter->result == -EINTR && hwt_enter_restarts(enter))
+	/*
+	 * SIGSTOP, a tracer, a suspend or task work of io_uring may interrupt the wait though no
+	 * signal handler runs. The kernel then restarts the call, unless the call has to return the
+	 * number of its operations, or its relative timeout would begin anew. (A restart block
+	 * could keep the time, but it points to a function of hwt, which may be unloaded before.)
+	 */
+	if (enter->result == -EINTR && !enter->submit &&
+	    (enter->flags & HWT_ENTER_ABSOLUTE || enter->timeout_ns > KTIME_MAX))
 		return -ERESTARTNOHAND;
 	enter->events = hwt_rings_unread(rings);
 	return 0;
@@ -422,20 +398,6 @@ fail:
 	return NULL;
 }
 
-static bool hwt_ring_entries_valid(u32 entries)
-{
-	return entries && entries <= HWT_RING_ENTRIES_MAX;
-}
-
-static void hwt_rings_describe(const struct hwt_rings_ctx *rings, struct hwt_rings_args *args)
-{
-	args->op_entries = rings->op_mask + 1;
-	args->event_entries = rings->event_mask + 1;
-	args->map_size = (u64)rings->pages_n << PAGE_SHIFT;
-	args->ops_offset = rings->ops - (void *)rings->mem;
-	args->events_offset = (void *)rings->events - (void *)rings->mem;
-}
-
 /*
  * Carry out HWT_IOC_RINGS. The rings become active only when the program maps them, so a program
  * that cannot map them works without rings. Until the rings are mapped, a further call with the
@@ -447,12 +409,14 @@ int hwt_ioctl_rings(struct hwt_context *ctx, void *arg)
 	struct hwt_rings_ctx *rings, *old;
 	int ret = 0;
 
-	if (args->flags || args->reserved || !hwt_op_size_valid(args->op_size) ||
-	    !hwt_ring_entries_valid(args->op_entries) ||
-	    !hwt_ring_entries_valid(args->event_entries))
+	if (args->flags || args->reserved || args->op_size < HWT_OP_SIZE_VER1 ||
+	    args->op_size > HWT_OP_SIZE_MAX || args->op_size % sizeof(u64) ||
+	    !args->op_entries || args->op_entries > HWT_RING_ENTRIES_MAX ||
+	    !args->event_entries || args->event_entries > HWT_RING_ENTRIES_MAX)
 		return -EINVAL;
-	rings = hwt_rings_alloc(roundup_pow_of_two(args->op_entries), args->op_size,
-				roundup_pow_of_two(args->event_entries));
+	args->op_entries = roundup_pow_of_two(args->op_entries);
+	args->event_entries = roundup_pow_of_two(args->event_entries);
+	rings = hwt_rings_alloc(args->op_entries, args->op_size, args->event_entries);
 	if (!rings)
 		return -ENOMEM;
 
@@ -469,8 +433,10 @@ int hwt_ioctl_rings(struct hwt_context *ctx, void *arg)
 		ctx->created_rings = rings;
 	}
 	xa_unlock(&ctx->entries);
-	if (!ret)
-		hwt_rings_describe(old ?: rings, args);
+	/* Rings of the same sizes have the same layout. */
+	args->map_size = (u64)rings->pages_n << PAGE_SHIFT;
+	args->ops_offset = rings->ops - (void *)rings->mem;
+	args->events_offset = (void *)rings->events - (void *)rings->mem;
 	if (ret || old)
 		hwt_rings_free(rings);
 	return ret;
@@ -494,8 +460,8 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 		return ret;
 	xa_lock(&ctx->entries);
 	/*
-	 * Barrier create.rings, pairs with look.rings in hwt_rings_due(), hwt_rings_ready() and
-	 * hwt_ioctl_enter(): a task or an interrupt that sees the pointer sees initialised rings.
+	 * Barrier create.rings, pairs with look.rings in hwt_rings_mapped(): a task or an interrupt
+	 * that sees the pointer sees initialised rings.
 	 */
 	smp_store_release(&ctx->rings, rings);
 	hwt_rings_tell(ctx);
