@@ -56,7 +56,8 @@ static int hwt_ioctl_info(struct hwt_context *ctx, void *args)
 	} else {
 		info->ticks_per_wheel = ctx->pass.buckets.level->mask + 1;
 		info->levels = ctx->pass.buckets.levels;
-		info->next_ns = hwt_time_to_user(hwt_pass_next(ctx), hwt_context_offset(ctx));
+		info->next_ns = hwt_time_to_user(atomic64_read(&ctx->pass.next_ns),
+						 hwt_context_offset(ctx));
 	}
 	info->clock = ctx->clock;
 	info->now_ns = hwt_time_to_user(hwt_context_now(ctx), hwt_context_offset(ctx));
@@ -158,8 +159,7 @@ static int hwt_ioctl_stats(struct hwt_context *ctx, void *args)
 
 	if (stats->flags || stats->reserved)
 		return -EINVAL;
-	if (hwt_pass_due(ctx))
-		hwt_pass_run(ctx, true);
+	hwt_pass_catch_up(ctx, true);
 	xa_lock(&ctx->entries);
 	*stats = ctx->stats;
 	xa_unlock(&ctx->entries);

@@ -4,8 +4,8 @@
 #define _HWT_CORE_CLOCK_H
 
 #include <linux/math64.h>
-#include <linux/overflow.h>
 
+#include "core/params.h"
 #include "core/shard.h"
 
 /* Return the tick in which a time lies: round down. @ns: the time, below 2^63. */
@@ -29,14 +29,6 @@ static inline u64 hwt_deadline_to_tick(const struct hwt_shard *shard, u64 ns)
 static inline u64 hwt_tick_to_ns(const struct hwt_shard *shard, u64 tick)
 {
 	return tick == HWT_TICK_NEVER ? U64_MAX : tick * shard->tick_ns;
-}
-
-/* Return the sum of two times; U64_MAX, which means never, if the sum overflows. */
-static inline u64 hwt_add_ns(u64 a, u64 b)
-{
-	u64 sum;
-
-	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
 }
 
 void hwt_tick_setup(struct hwt_shard *shard, u64 tick_ns);

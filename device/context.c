@@ -31,9 +31,6 @@
 #include "device/time.h"
 #include "device/user.h"
 
-/* How many entries a walk handles before it drops entries.xa_lock, which each firing needs. */
-#define HWT_ENTRY_STEP		16
-
 #define HWT_TIMEOUTS_LIMIT	1073741824U
 
 unsigned int hwt_max_timeouts = 1U << 20;
@@ -69,8 +66,8 @@ u32 hwt_context_max_timeouts(const struct hwt_context *ctx)
 /* -- Walks of the table -------------------------------------------------- */
 
 /*
- * Describe up to @max (at most HWT_ENTRY_STEP) entries from slot *@cursor on. Set *@cursor to the
- * slot after the last entry described.
+ * Describe up to @max (at most HWT_STEP) entries from slot *@cursor on. Set *@cursor to the slot
+ * after the last entry described.
  */
 static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 				struct hwt_list_entry *to, u32 max)
@@ -121,15 +118,14 @@ int hwt_ioctl_list(struct hwt_context *ctx, void *args)
 	if (list->flags || !list->count || size < HWT_LIST_ENTRY_SIZE_VER1 ||
 	    size > HWT_LIST_ENTRY_SIZE_MAX)
 		return -EINVAL;
-	step = kmalloc_array(HWT_ENTRY_STEP, sizeof(*step), HWT_GFP_USER);
+	step = kmalloc_array(HWT_STEP, sizeof(*step), HWT_GFP_USER);
 	if (!step)
 		return -ENOMEM;
-	if (hwt_pass_due(ctx))
-		hwt_pass_run(ctx, true);
+	hwt_pass_catch_up(ctx, true);
 	do {
 		/* Advance list->cursor only after the store, so that a fault loses no entry. */
 		cursor = list->cursor;
-		max = min_t(u32, list->count - total, HWT_ENTRY_STEP);
+		max = min_t(u32, list->count - total, HWT_STEP);
 		n = hwt_context_describe(ctx, &cursor, step, max);
 		ret = hwt_context_store(to + (size_t)total * size, size, step, n);
 		if (ret)
@@ -156,7 +152,7 @@ u64 hwt_context_cancel_all(struct hwt_context *ctx)
 	xa_lock(&ctx->entries);
 	xa_for_each(&ctx->entries, slot, entry) {
 		hwt_entry_cancel(entry);
-		if (++count % HWT_ENTRY_STEP)
+		if (++count % HWT_STEP)
 			continue;
 		xa_unlock(&ctx->entries);
 		mutex_unlock(&ctx->walk_lock);

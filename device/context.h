@@ -28,6 +28,9 @@
  */
 #define HWT_GFP_USER		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
+/* Maximum number of timeouts or events that a loop handles before it drops entries.xa_lock */
+#define HWT_STEP		16
+
 struct hwt_entry;
 struct hwt_rings_ctx;
 struct hwt_user;

@@ -20,14 +20,13 @@
 #include "device/user.h"
 
 static struct kmem_cache *hwt_one_shot_cache;
-static struct kmem_cache *hwt_periodic_cache;
 
 /* -- Time ---------------------------------------------------------------- */
 
 /* Return the time of the tick for which an entry is armed, or was armed last. */
 static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 {
-	return hwt_tick_ns(entry->ctx, hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT);
+	return hwt_tick_ns(entry->ctx, hwt_entry_tick(entry));
 }
 
 /*
@@ -146,8 +145,10 @@ void hwt_prealloc_free(struct hwt_prealloc *prealloc)
 void hwt_entry_free(struct hwt_entry *entry)
 {
 	hwt_user_drop_timeout(entry->ctx->user);
-	kmem_cache_free(hwt_entry_periodic(entry) ? hwt_periodic_cache : hwt_one_shot_cache,
-			entry);
+	if (hwt_entry_periodic(entry))
+		kfree(entry);
+	else
+		kmem_cache_free(hwt_one_shot_cache, entry);
 }
 
 /*
@@ -167,11 +168,11 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 		xa_unlock(&ctx->entries);
 		return ERR_PTR(ret);
 	}
-	if (prealloc && !periodic)
-		entry = hwt_prealloc_take(prealloc);
+	if (periodic)
+		entry = kmalloc(sizeof(*entry), HWT_GFP_USER);
 	else
-		entry = kmem_cache_alloc(periodic ? hwt_periodic_cache : hwt_one_shot_cache,
-					 HWT_GFP_USER);
+		entry = prealloc ? hwt_prealloc_take(prealloc) :
+				   kmem_cache_alloc(hwt_one_shot_cache, HWT_GFP_USER);
 	if (!entry) {
 		hwt_user_drop_timeout(ctx->user);
 		return ERR_PTR(-ENOMEM);
@@ -317,8 +318,8 @@ static void hwt_entry_disarm(struct hwt_entry *entry)
 {
 	if (entry->ctx->wheel)
 		hwt_cancel(&entry->timeout);
-	else
-		hwt_pass_disarm(entry);
+	else if (hwt_linked(&entry->timeout))
+		hwt_buckets_remove(&entry->ctx->pass.buckets, &entry->timeout);
 }
 
 /*
@@ -472,17 +473,10 @@ int __init hwt_entries_init(void)
 	hwt_one_shot_cache = kmem_cache_create("hwt_entry",
 					       offsetofend(struct hwt_entry, timeout), 0,
 					       SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, NULL);
-	hwt_periodic_cache = kmem_cache_create("hwt_entry_periodic",
-					       sizeof(struct hwt_entry), 0,
-					       SLAB_HWCACHE_ALIGN | SLAB_ACCOUNT, NULL);
-	if (hwt_one_shot_cache && hwt_periodic_cache)
-		return 0;
-	hwt_entries_exit();
-	return -ENOMEM;
+	return hwt_one_shot_cache ? 0 : -ENOMEM;
 }
 
 void hwt_entries_exit(void)
 {
 	kmem_cache_destroy(hwt_one_shot_cache);
-	kmem_cache_destroy(hwt_periodic_cache);
 }

@@ -131,6 +131,12 @@ static inline u64 hwt_entry_user_data(const struct hwt_entry *entry)
 	return entry->ctx->keyed ? entry->id : entry->user_data;
 }
 
+/* Return the tick for which an entry is armed, or was armed last. */
+static inline u64 hwt_entry_tick(const struct hwt_entry *entry)
+{
+	return hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT;
+}
+
 /*
  * Set entry->final, and stop counting the timeout as pending if it was counted. Called with
  * entries.xa_lock held.

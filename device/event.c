@@ -258,14 +258,12 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	 * A kernel thread that polls for a program (asynchronous I/O) only reports that a pass is
 	 * due: a pass has to take CPU time of the program's own tasks.
 	 */
-	if (current->flags & PF_KTHREAD) {
+	if (current->flags & PF_KTHREAD)
 		due = hwt_pass_due(ctx);
-	} else if (!READ_ONCE(ctx->rings)) {
-		if (hwt_pass_due(ctx))
-			hwt_pass_run(ctx, false);
-	} else if (hwt_rings_pass_due(ctx) || !list_empty(&ctx->ready)) {
+	else if (!READ_ONCE(ctx->rings))
+		hwt_pass_catch_up(ctx, false);
+	else if (hwt_rings_pass_due(ctx) || !list_empty(&ctx->ready))
 		hwt_rings_refill(ctx, HWT_POLL_STEPS);
-	}
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx) || due)
 		return EPOLLIN | EPOLLRDNORM;
 	return 0;

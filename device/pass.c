@@ -7,7 +7,6 @@
 #include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
-#include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 #include <linux/wait.h>
@@ -15,6 +14,7 @@
 #include "hwt.h"
 #include "hwt_compat.h"
 #include "core/buckets.h"
+#include "core/params.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/event.h"
@@ -22,9 +22,6 @@
 #include "device/ring.h"
 #include "device/time.h"
 #include "device/uring.h"
-
-/* Maximum number of timeouts moved, and of timeouts fired, before the lock is dropped */
-#define HWT_PASS_STEP		16
 
 /*
  * Maximum number of steps in a call. A task that polls a descriptor of another program must not be
@@ -34,24 +31,12 @@
 
 /* -- Ticks --------------------------------------------------------------- */
 
-static u64 hwt_pass_tick(const struct hwt_entry *entry)
-{
-	return hwt_timeout_state(&entry->timeout) >> HWT_TICK_SHIFT;
-}
-
 /* Return the first tick that begins at or after a deadline. */
 static u64 hwt_pass_deadline_tick(const struct hwt_context *ctx, u64 ns)
 {
 	if (ns > S64_MAX - ctx->tick_ns)
 		return HWT_TICK_NEVER;
 	return div64_u64(ns + ctx->tick_ns - 1, ctx->tick_ns);
-}
-
-static u64 hwt_pass_sum(u64 a, u64 b)
-{
-	u64 sum;
-
-	return check_add_overflow(a, b, &sum) ? U64_MAX : sum;
 }
 
 /* -- The timer ------------------------------------------------------------- */
@@ -126,15 +111,18 @@ static u64 hwt_pass_now(struct hwt_context *ctx)
 /* Called after CLOCK_REALTIME was set, for each context on this clock. */
 void hwt_pass_clock_set(struct hwt_context *ctx)
 {
+	u64 next;
+
 	xa_lock(&ctx->entries);
 	if (!ctx->wheel) {
 		hwt_pass_now(ctx);
+		next = atomic64_read(&ctx->pass.next_ns);
 		/*
 		 * If the clock was set forward and back, hwt_pass_now() finds no change, but the
 		 * timer may have expired too early in between. Then arm the timer again.
 		 */
-		if (!hrtimer_is_queued(&ctx->pass.timer) && hwt_pass_next(ctx) != HWT_NEVER)
-			hwt_pass_alarm(ctx, hwt_pass_next(ctx));
+		if (!hrtimer_is_queued(&ctx->pass.timer) && next != HWT_NEVER)
+			hwt_pass_alarm(ctx, next);
 	}
 	xa_unlock(&ctx->entries);
 }
@@ -165,19 +153,8 @@ u64 hwt_pass_slack_tick(const struct hwt_context *ctx, u64 ns, u64 slack_ns)
 
 	if (!slack_ns || tick == HWT_TICK_NEVER)
 		return tick;
-	last = div64_u64(min_t(u64, hwt_pass_sum(ns, slack_ns), S64_MAX), ctx->tick_ns);
+	last = div64_u64(min_t(u64, hwt_add_ns(ns, slack_ns), S64_MAX), ctx->tick_ns);
 	return last > tick ? hwt_tick_relax(tick, last - tick) : tick;
-}
-
-/* Advance a cursor that is far behind the time, so that new timeouts go to lower levels. */
-static void hwt_pass_skip(struct hwt_context *ctx, u64 now_ns)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	struct hwt_buckets *buckets = &ctx->pass.buckets;
-	u64 now = div64_u64(now_ns, ctx->tick_ns);
-
-	if (now > buckets->cursor + buckets->level[0].mask)
-		hwt_buckets_skip(buckets, now);
 }
 
 /*
@@ -189,6 +166,7 @@ int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
+	struct hwt_buckets *buckets = &ctx->pass.buckets;
 	bool linked = hwt_linked(&entry->timeout);
 	u64 now = hwt_pass_now(ctx), tick;
 
@@ -197,27 +175,21 @@ int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_
 	    ctx->stats.pending + entry->final > ctx->max_pending)
 		return hwt_context_limited(ctx, HWT_LIMIT_PENDING);
 	if (!absolute)
-		time_ns = hwt_pass_sum(now, time_ns);
+		time_ns = hwt_add_ns(now, time_ns);
 	if (hwt_entry_periodic(entry))
 		entry->next_ns = time_ns;
 	tick = hwt_pass_slack_tick(ctx, time_ns, slack_ns);
-	if (linked && tick >= hwt_pass_tick(entry)) {
+	if (linked && tick >= hwt_entry_tick(entry)) {
 		atomic64_set(&entry->timeout.state, tick << HWT_TICK_SHIFT);
 		return 0;
 	}
 	if (linked)
-		hwt_buckets_remove(&ctx->pass.buckets, &entry->timeout);
-	else
-		hwt_pass_skip(ctx, now);
+		hwt_buckets_remove(buckets, &entry->timeout);
+	else if (div64_u64(now, ctx->tick_ns) > buckets->cursor + buckets->level[0].mask)
+		/* The cursor is far behind. Advance it, so that new timeouts go to lower levels. */
+		hwt_buckets_skip(buckets, div64_u64(now, ctx->tick_ns));
 	hwt_pass_insert(entry, tick);
 	return 0;
-}
-
-void hwt_pass_disarm(struct hwt_entry *entry)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	if (hwt_linked(&entry->timeout))
-		hwt_buckets_remove(&entry->ctx->pass.buckets, &entry->timeout);
 }
 
 /*
@@ -238,7 +210,7 @@ u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns)
 	}
 	if (overruns)
 		*due_ns = hwt_tick_ns(ctx, hwt_pass_deadline_tick(ctx, last));
-	entry->next_ns = hwt_pass_sum(last, entry->period_ns);
+	entry->next_ns = hwt_add_ns(last, entry->period_ns);
 	hwt_pass_insert(entry, hwt_pass_deadline_tick(ctx, entry->next_ns));
 	return overruns;
 }
@@ -254,7 +226,7 @@ bool hwt_pass_settle(struct hwt_entry *entry)
 	u64 now = hwt_pass_now(ctx);
 	bool uring = entry->uring;
 
-	if (!hwt_linked(&entry->timeout) || hwt_tick_ns(ctx, hwt_pass_tick(entry)) > now)
+	if (!hwt_linked(&entry->timeout) || hwt_tick_ns(ctx, hwt_entry_tick(entry)) > now)
 		return false;
 	hwt_buckets_remove(&ctx->pass.buckets, &entry->timeout);
 	ctx->pass.fired |= hwt_entry_fire(entry, now);
@@ -269,14 +241,14 @@ static bool hwt_pass_step(struct hwt_context *ctx)
 {
 	struct hwt_buckets *buckets = &ctx->pass.buckets;
 	u64 now = hwt_pass_now(ctx), tick = div64_u64(now, ctx->tick_ns);
-	bool arrived = hwt_buckets_advance(buckets, tick, HWT_PASS_STEP, false);
+	bool arrived = hwt_buckets_advance(buckets, tick, HWT_STEP, false);
 	struct hwt_entry *entry;
 	unsigned int n;
 
-	for (n = 0; n < HWT_PASS_STEP && !list_empty(&buckets->due); n++) {
+	for (n = 0; n < HWT_STEP && !list_empty(&buckets->due); n++) {
 		entry = list_first_entry(&buckets->due, struct hwt_entry, timeout.link);
 		hwt_buckets_take_due(&entry->timeout);
-		if (hwt_pass_tick(entry) > tick)
+		if (hwt_entry_tick(entry) > tick)
 			hwt_buckets_insert(buckets, &entry->timeout);
 		else
 			ctx->pass.fired |= hwt_entry_fire(entry, now);
@@ -370,12 +342,6 @@ bool hwt_pass_run(struct hwt_context *ctx, bool all)
 	if (wake)
 		wake_up_interruptible(&ctx->wait);
 	return more;
-}
-
-/* Return a time before which no timeout of the context fires; HWT_NEVER if none is pending. */
-u64 hwt_pass_next(const struct hwt_context *ctx)
-{
-	return atomic64_read(&ctx->pass.next_ns);
 }
 
 /* -- Creation -------------------------------------------------------------- */

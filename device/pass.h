@@ -52,11 +52,16 @@ void hwt_pass_alarm(struct hwt_context *ctx, u64 ns);
 void hwt_pass_clock_set(struct hwt_context *ctx);
 u64 hwt_pass_slack_tick(const struct hwt_context *ctx, u64 ns, u64 slack_ns);
 int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_ns);
-void hwt_pass_disarm(struct hwt_entry *entry);
 u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns);
 bool hwt_pass_settle(struct hwt_entry *entry);
 bool hwt_pass_due(struct hwt_context *ctx);
 bool hwt_pass_run(struct hwt_context *ctx, bool all);
-u64 hwt_pass_next(const struct hwt_context *ctx);
+
+/* Run a pass if it has work to do, see hwt_pass_run(). */
+static inline void hwt_pass_catch_up(struct hwt_context *ctx, bool all)
+{
+	if (hwt_pass_due(ctx))
+		hwt_pass_run(ctx, all);
+}
 
 #endif /* _HWT_DEVICE_PASS_H */

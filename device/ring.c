@@ -59,9 +59,6 @@ struct hwt_rings_ctx {
 
 /* -- Events -------------------------------------------------------------- */
 
-/* Maximum number of events moved before entries.xa_lock is dropped; the same as HWT_PASS_STEP */
-#define HWT_RINGS_FILL_STEP	16
-
 /* Number of operations, or of calls of hwt_rings_fill(), between two checks for a signal */
 #define HWT_RINGS_SIGNAL_STEP	16
 
@@ -139,7 +136,7 @@ void hwt_rings_next(struct hwt_context *ctx, u64 ns)
 		WRITE_ONCE(ctx->rings->mem->next_ns, hwt_time_to_user(ns, ctx->rings->offset));
 }
 
-/* Move up to HWT_RINGS_FILL_STEP events to the ring if it has room, and update its flags. */
+/* Move up to HWT_STEP events to the ring if it has room, and update its flags. */
 void hwt_rings_fill(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
 {
@@ -147,7 +144,7 @@ void hwt_rings_fill(struct hwt_context *ctx)
 	u32 room = rings->event_mask + 1 - hwt_rings_unread(rings);
 	struct hwt_entry *entry;
 
-	room = min_t(u32, room, HWT_RINGS_FILL_STEP);
+	room = min_t(u32, room, HWT_STEP);
 	while (room-- && !list_empty(&ctx->ready)) {
 		entry = list_first_entry(&ctx->ready, struct hwt_entry, ready);
 		hwt_event_fill(entry, &rings->events[rings->event_tail & rings->event_mask],
@@ -465,7 +462,7 @@ int hwt_rings_mmap(struct file *file, struct vm_area_struct *vma)
 	 */
 	smp_store_release(&ctx->rings, rings);
 	hwt_rings_tell(ctx);
-	hwt_rings_next(ctx, hwt_pass_next(ctx));
+	hwt_rings_next(ctx, atomic64_read(&ctx->pass.next_ns));
 	/* Do not store 0: due is 0 from the start, and the interrupt may just have stored 1. */
 	if (hwt_pass_due(ctx))
 		hwt_rings_due(ctx, true);

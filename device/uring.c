@@ -175,8 +175,7 @@ static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags
 	detached = !hwt_uring_pdu(cmd)->entry;
 	spin_unlock_irq(&ctx->commands.lock);
 	/* From here on, another task may complete and free @cmd, unless @cmd is detached. */
-	if (hwt_pass_due(ctx))
-		hwt_pass_run(ctx, true);
+	hwt_pass_catch_up(ctx, true);
 	if (detached)
 		hwt_uring_complete(cmd, issue_flags);
 	fput(file);
@@ -204,16 +203,6 @@ void hwt_uring_carry(struct hwt_context *ctx)
 }
 
 /* -- Commands ------------------------------------------------------------ */
-
-static int hwt_uring_arm(struct hwt_context *ctx, struct io_uring_cmd *cmd,
-			 struct hwt_op *op, unsigned int issue_flags)
-{
-	hwt_uring_pdu(cmd)->entry = NULL;
-	hwt_uring_pdu(cmd)->carrying = false;
-	/* Mark the command before: once armed, the timeout may complete the command at any time. */
-	io_uring_cmd_mark_cancelable(cmd, issue_flags);
-	return hwt_op_schedule(ctx, op, hwt_context_offset(ctx), NULL, cmd);
-}
 
 /*
  * Carry out a command of io_uring, or io_uring's request to cancel a command (IO_URING_F_CANCEL).
@@ -250,15 +239,17 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 
 	switch (cmd->cmd_op) {
 	case HWT_URING_ARM:
-		ret = hwt_uring_arm(ctx, cmd, &op, issue_flags);
+		*hwt_uring_pdu(cmd) = (struct hwt_uring_pdu) { };
+		/* Mark the command before: once armed, the timeout may complete it at any time. */
+		io_uring_cmd_mark_cancelable(cmd, issue_flags);
+		ret = hwt_op_schedule(ctx, &op, hwt_context_offset(ctx), NULL, cmd);
 		if (ret)
 			break;
 		/*
 		 * If the timer expired before this command was attached, its interrupt may have
 		 * found no carrier, so that no task has run a pass. Run one here.
 		 */
-		if (hwt_pass_due(ctx))
-			hwt_pass_run(ctx, true);
+		hwt_pass_catch_up(ctx, true);
 		return -EIOCBQUEUED;
 	case HWT_URING_MODIFY:
 		ret = hwt_op_modify(ctx, &op, hwt_context_offset(ctx), NULL);
@@ -271,7 +262,7 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	}
 	/*
 	 * Do not return the result: io_uring would repeat a command that returned -EAGAIN, and
-	 * requires hwt_uring_done() for a command that hwt_uring_arm() has marked as cancelable.
+	 * requires hwt_uring_done() for a command that was marked as cancelable.
 	 */
 	hwt_uring_done(cmd, min(ret, 0), issue_flags);
 	return -EIOCBQUEUED;
