@@ -19,7 +19,6 @@
 #include "device/ring.h"
 #include "device/setup.h"
 #include "device/show.h"
-#include "device/time.h"
 #include "device/uring.h"
 #include "device/user.h"
 

@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/hwt: creation and close of a context, and walks of its table of timeouts
+ * /dev/hwt: the clock of a context, walks of its table of timeouts, its creation and close
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/err.h>
 #include <linux/irq_work.h>
 #include <linux/list.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/overflow.h>
 #include <linux/pvclock_gtod.h>
 #include <linux/rhashtable.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/time64.h>
+#include <linux/time_namespace.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "hwt.h"
-#include "core/params.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/ring.h"
 #include "device/pass.h"
 #include "device/setup.h"
 #include "device/sized.h"
-#include "device/time.h"
 #include "device/user.h"
 
 #define HWT_TIMEOUTS_LIMIT	1073741824U
@@ -50,6 +52,52 @@ u64 hwt_context_now(const struct hwt_context *ctx)
 	default:
 		return ktime_get_ns();
 	}
+}
+
+/* Return the ns that the time namespace of the caller adds to @clock, a clockid_t. */
+s64 hwt_time_offset(int clock)
+{
+	struct timespec64 offset = {};
+
+	switch (clock) {
+	case CLOCK_MONOTONIC:
+		timens_add_monotonic(&offset);
+		break;
+	case CLOCK_BOOTTIME:
+		timens_add_boottime(&offset);
+		break;
+	}
+	return timespec64_to_ns(&offset);
+}
+
+/*
+ * Convert a deadline from the program's time namespace to the context's clock. @rate: the period of
+ * a timeout with a fixed rate, otherwise 0. If the result is negative, return 0 or, with a fixed
+ * rate, the first deadline that is not negative. Return HWT_NEVER if it does not fit into an s64.
+ */
+u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
+{
+	u64 missed;
+	s64 host;
+
+	if (ns > S64_MAX || check_sub_overflow((s64)ns, offset, &host))
+		return HWT_NEVER;
+	if (host >= 0)
+		return host;
+	if (!rate)
+		return 0;
+	div64_u64_rem(-(host + 1), rate, &missed);
+	return rate - 1 - missed;
+}
+
+/* Convert a time on the context's clock to the program's time namespace. */
+u64 hwt_time_to_user(u64 ns, s64 offset)
+{
+	s64 user;
+
+	if (ns == HWT_NEVER || check_add_overflow((s64)ns, offset, &user))
+		return HWT_NEVER;
+	return max_t(s64, user, 0);
 }
 
 /* Return the ns that the time namespace of the caller adds to the clock of a context. */
@@ -230,32 +278,21 @@ void hwt_context_close(struct hwt_context *ctx)
 
 /* -- All contexts ---------------------------------------------------------- */
 
-/* Return the context with the lowest number from @number on, or NULL. */
-struct hwt_context *hwt_contexts_next(unsigned long number)
-	__must_hold(&hwt_contexts.xa_lock)
-{
-	return xa_find(&hwt_contexts, &number, UINT_MAX, XA_PRESENT);
-}
-
 /* CLOCK_REALTIME was set: correct the buckets and the timers of the contexts on this clock. */
 static void hwt_contexts_clock_set(struct work_struct *work)
 {
 	struct hwt_context *ctx;
 	unsigned long number;
 
-	for (number = 1; ; number++) {
-		xa_lock(&hwt_contexts);
-		ctx = hwt_contexts_next(number);
-		if (ctx) {
-			number = ctx->number;
-			if (READ_ONCE(ctx->clock) == CLOCK_REALTIME)
-				hwt_pass_clock_set(ctx);
-		}
+	xa_lock(&hwt_contexts);
+	xa_for_each(&hwt_contexts, number, ctx) {
+		if (READ_ONCE(ctx->clock) == CLOCK_REALTIME)
+			hwt_pass_clock_set(ctx);
 		xa_unlock(&hwt_contexts);
-		if (!ctx || number == UINT_MAX)
-			break;
 		cond_resched();
+		xa_lock(&hwt_contexts);
 	}
+	xa_unlock(&hwt_contexts);
 }
 
 static DECLARE_WORK(hwt_clock_set_work, hwt_contexts_clock_set);

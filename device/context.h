@@ -125,9 +125,11 @@ struct hwt_context *hwt_context_create(void);
 void hwt_context_close(struct hwt_context *ctx);
 u64 hwt_context_now(const struct hwt_context *ctx);
 s64 hwt_context_offset(const struct hwt_context *ctx);
+s64 hwt_time_offset(int clock);
+u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate);
+u64 hwt_time_to_user(u64 ns, s64 offset);
 u32 hwt_context_max_timeouts(const struct hwt_context *ctx);
 int hwt_ioctl_list(struct hwt_context *ctx, void *args);
 u64 hwt_context_cancel_all(struct hwt_context *ctx);
-struct hwt_context *hwt_contexts_next(unsigned long number);
 
 #endif /* _HWT_DEVICE_CONTEXT_H */

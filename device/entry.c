@@ -15,7 +15,6 @@
 #include "device/event.h"
 #include "device/pass.h"
 #include "device/thread.h"
-#include "device/time.h"
 #include "device/uring.h"
 #include "device/user.h"
 

@@ -12,7 +12,6 @@
 #include "device/event.h"
 #include "device/pass.h"
 #include "device/ring.h"
-#include "device/time.h"
 
 /*
  * Queue an event for an entry, or update the unread one. Both times are on the context's clock.

@@ -14,7 +14,6 @@
 #include "device/entry.h"
 #include "device/op.h"
 #include "device/sized.h"
-#include "device/time.h"
 #include "device/uring.h"
 
 #define HWT_OP_CONDITIONS	(HWT_ARM_EARLIER | HWT_ARM_PENDING | HWT_ARM_UNLESS_PENDING)

@@ -20,7 +20,6 @@
 #include "device/event.h"
 #include "device/pass.h"
 #include "device/ring.h"
-#include "device/time.h"
 #include "device/uring.h"
 
 /*

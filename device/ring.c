@@ -23,7 +23,6 @@
 #include "device/op.h"
 #include "device/pass.h"
 #include "device/ring.h"
-#include "device/time.h"
 
 /**
  * struct hwt_rings_ctx - the rings of a context

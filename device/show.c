@@ -21,27 +21,26 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 	struct hwt_context *ctx = file->private_data;
 
 	xa_lock(&ctx->entries);
-	seq_printf(m, "hwt-clockid:\t%d\nhwt-tick-ns:\t%llu\nhwt-thread:\t%d\n",
-		   ctx->clock, ctx->tick_ns, !!ctx->wheel);
-	seq_printf(m, "hwt-keys:\t%d\n", ctx->keyed);
-	seq_printf(m, "hwt-timeouts:\t%llu\nhwt-events:\t%llu\n",
-		   ctx->stats.timeouts, ctx->stats.events);
-	seq_printf(m, "hwt-context:\t%u\nhwt-rings:\t%d\n", ctx->number, !!ctx->rings);
+	seq_printf(m, "hwt-clockid:\t%d\nhwt-tick-ns:\t%llu\nhwt-thread:\t%d\nhwt-keys:\t%d\n",
+		   ctx->clock, ctx->tick_ns, !!ctx->wheel, ctx->keyed);
+	seq_printf(m, "hwt-timeouts:\t%llu\nhwt-events:\t%llu\nhwt-context:\t%u\nhwt-rings:\t%d\n",
+		   ctx->stats.timeouts, ctx->stats.events, ctx->number, !!ctx->rings);
 	xa_unlock(&ctx->entries);
 }
 #endif
 
 /* -- debugfs ---------------------------------------------------------------- */
 
+/* Position n stands for the first context whose number is n or higher. */
 static void *hwt_show_find(loff_t *pos)
 {
-	struct hwt_context *ctx;
+	unsigned long number = *pos;
+	struct hwt_context *ctx = NULL;
 
-	if (*pos >= UINT_MAX)
-		return NULL;
-	/* Position n stands for the first context whose number is above n. */
-	ctx = hwt_contexts_next(*pos + 1);
-	*pos = ctx ? ctx->number - 1 : UINT_MAX;
+	if (*pos <= UINT_MAX)
+		ctx = xa_find(&hwt_contexts, &number, UINT_MAX, XA_PRESENT);
+	if (ctx)
+		*pos = number;
 	return ctx;
 }
 
@@ -69,16 +68,11 @@ static int hwt_show_context(struct seq_file *m, void *v)
 	struct hwt_context *ctx = v;
 
 	xa_lock(&ctx->entries);
-	seq_printf(m, "context %u\n", ctx->number);
-	seq_printf(m, "pid %d\n", ctx->opener);
-	seq_puts(m, "command ");
+	seq_printf(m, "context %u\npid %d\ncommand ", ctx->number, ctx->opener);
 	seq_escape(m, ctx->command, "\n\\");
-	seq_putc(m, '\n');
-	seq_printf(m, "uid %u\n", from_kuid_munged(&init_user_ns, hwt_user_uid(ctx->user)));
-	seq_printf(m, "thread %d\n", !!ctx->wheel);
-	seq_printf(m, "clockid %d\n", ctx->clock);
-	seq_printf(m, "tick_ns %llu\n", ctx->tick_ns);
-	seq_printf(m, "keys %d\n", ctx->keyed);
+	seq_printf(m, "\nuid %u\nthread %d\nclockid %d\ntick_ns %llu\nkeys %d\n",
+		   from_kuid_munged(&init_user_ns, hwt_user_uid(ctx->user)), !!ctx->wheel,
+		   ctx->clock, ctx->tick_ns, ctx->keyed);
 #define HWT_CONTEXT_SHOW(_name)	seq_printf(m, #_name " %llu\n", ctx->stats._name)
 	HWT_CONTEXT_SHOW(timeouts);
 	HWT_CONTEXT_SHOW(pending);
