@@ -288,8 +288,8 @@ void __hwt_timeout_init(struct hwt_timeout *timeout, struct hwt_wheel *wheel,
  * @_expire:  the ->expire of the timeout, a function of the caller's module
  *
  * Any context. The counterpart of timer_setup(). Must not be called for a timeout that is held.
- * @_expire must be a constant, because it initialises a static struct hwt_timeout_ops. For
- * functions of a table, make a table of struct hwt_timeout_ops, and call hwt_timeout_init().
+ * @_expire must be a constant, because it initialises a static struct hwt_timeout_ops. To choose
+ * the function at run time, call hwt_timeout_init() with one of several struct hwt_timeout_ops.
  */
 #define hwt_timeout_setup(_timeout, _wheel, _expire)			\
 	do {								\
@@ -721,8 +721,8 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  *   - For a timeout with a ->cancelled or ->release, hwt_timeout_init() warns, and calls that
  *     schedule fail with -EINVAL. HWT_MODE_FIXED_DELAY fails with -EINVAL, too.
  *   - A periodic timeout is armed again before its callback.
- *   - hwt_wheel_stop() ends the hold of a timeout before it calls its function for the timeout. The
- *     function is called with bottom halves off, must not sleep, and may free the timeout.
+ *   - hwt_wheel_stop() ends the hold of a timeout before it calls the hwt_handback_fn, which runs
+ *     with bottom halves off, must not sleep, and may free the timeout.
  *   - hwt_timeout_set_wheel() must not be called for a timeout while its callback executes.
  *   - The hold of a cancelled timeout may last up to two ticks longer than reclaim_ms.
  *

@@ -211,10 +211,9 @@ static bool hwt_buckets_moving(const struct hwt_buckets *buckets)
 }
 
 /*
- * Return the tick of the next work. This is the cursor if timeouts have yet to be moved after a
- * cascade or hwt_buckets_rebase(), and HWT_TICK_NEVER if all buckets are empty. Else it is a lower
- * bound of the ticks of the timeouts in buckets: the lowest of them, unless a timeout was removed,
- * or its tick was raised in place (pushed back).
+ * Return the tick of the next work: the cursor while a cascade or a rebase is unfinished, and
+ * HWT_TICK_NEVER if all buckets are empty. Else return a lower bound of the ticks of the timeouts
+ * in buckets: the lowest tick, unless a timeout was removed or pushed back.
  */
 u64 hwt_buckets_next_tick(struct hwt_buckets *buckets)
 {
@@ -317,8 +316,8 @@ void hwt_buckets_skip(struct hwt_buckets *buckets, u64 now)
  * hwt_buckets_advance() - move the cursor on, from occupied bucket to occupied bucket
  * @buckets: the buckets
  * @now:     the tick to go to, below HWT_TICK_NEVER; the cursor does not go back
- * @budget:  maximum number of timeouts to look at. To empty a bucket after hwt_buckets_rebase()
- *           counts as one timeout. To search the next bucket counts as @cost of struct hwt_search
+ * @budget:  maximum number of timeouts to look at. A search for the next bucket counts as
+ *           search.cost timeouts; emptying a bucket after hwt_buckets_rebase() counts as one
  * @stop:    if true, do not move the cursor on while the due list is not empty
  *
  * Append the timeouts with ticks up to @now to the due list, in the order of ticks. Timeouts that

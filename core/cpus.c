@@ -39,12 +39,12 @@ static u64 hwt_cpu_place(unsigned int cpu)
 }
 
 /*
- * Count a place: its node, and its CPU and cache if the CPU is online. Do not count the node or the
- * cache again if @before, the previous place in the sorted array (NULL: none), has the same.
+ * Count the node of a place and, if the CPU is online, the cache and the CPU. Skip the node or
+ * cache if @before, the previous place in the sorted array (NULL: none), has the same.
  */
 static void hwt_units_add(unsigned int *units, u64 place, const u64 *before)
 {
-	/* Use the state stored in the place: cpu_online() may have changed after the sort. */
+	/* The place tells whether the CPU was online: cpu_online() may have changed since. */
 	bool online = (u16)upper_32_bits(place) != HWT_OFFLINE;
 
 	units[HWT_NODES] += !before || (place ^ *before) >> 48;
@@ -59,7 +59,7 @@ static int hwt_place_compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Return a sorted array of the places of all CPUs, or NULL. Count the places in @all. */
+/* Return all CPUs' places, sorted, or NULL. @all: zeroed counters, to which they are added. */
 static u64 *hwt_places_create(unsigned int *all, gfp_t gfp)
 {
 	u64 *places = kmalloc_array(num_possible_cpus(), sizeof(*places), gfp);

@@ -51,10 +51,7 @@ static bool hwt_debug_whole(const struct hwt_timeout *timeout)
 	       timeout->check == __HWT_CHECK_STATIC;
 }
 
-/*
- * hwt_debug_used() if the module parameter "debug" is set: return false, with a report, if a
- * timeout was not initialised, or was copied. Any context.
- */
+/* Return false, with a report, if a timeout was not initialised, or was copied. Any context. */
 bool __hwt_debug_used(const struct hwt_timeout *timeout)
 {
 	if (hwt_debug_whole(timeout))
@@ -218,10 +215,7 @@ static const struct debug_obj_descr hwt_debug_descr = {
 	.fixup_free		= hwt_debug_freed,
 };
 
-/*
- * hwt_debug_track() if the module parameter "debug" is set. Called under the shard's lock, before
- * the change of the state to @state.
- */
+/* Record, and tell debug objects, whether a timeout is held in its next state, @state. */
 void __hwt_debug_track(struct hwt_timeout *timeout, u64 state)
 {
 	u8 tracked = timeout->tracked;

@@ -9,10 +9,10 @@
 
 /*
  * Return true if the engine was kicked and needs no other kick. Return false while the irq_work of
- * a kick is pending, because the CPU of the irq_work may go offline without running it. (If an NMI
- * queues the irq_work in the last moments of a CPU, the irq_work stays pending until that CPU is
- * online again. Until then, a kick with interrupts off cannot queue the irq_work, and has no
- * effect. Any other kick wakes the engine directly.)
+ * a kick is pending, so that the caller kicks, too: if an NMI has queued the irq_work in the last
+ * moments of a CPU, it stays pending until that CPU is online again. (One gap remains: until then,
+ * a kick in NMI, or with interrupts off and without the shard's lock, has no effect, and timeouts
+ * may be late. Any other kick wakes the engine directly.)
  */
 static inline bool hwt_engine_kicked(struct hwt_shard *shard)
 {

@@ -175,8 +175,8 @@ static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
 }
 
 /*
- * Get a reference for @owner to the shared wheel with these parameters. If there is none yet,
- * register @created, unless it is NULL. Return the wheel, NULL or ERR_PTR(-ENOMEM).
+ * Get a reference for @owner to the shared wheel with these parameters. If no such wheel exists,
+ * register @created, if it is not NULL. Return the wheel, NULL or ERR_PTR(-ENOMEM).
  */
 struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct module *owner,
 				 struct hwt_wheel *created, const void *creator)
@@ -260,8 +260,8 @@ bool hwt_shard_exists(const struct hwt_shard *shard)
 	struct hwt_wheel *wheel;
 
 	/*
-	 * No barrier: the loop compares the addresses in wheel->first_shard and one->next. They
-	 * were set before the wheel was added to the list, and do not change.
+	 * No barrier: list_add_tail_rcu() (clock.add) has published the wheel and its shards, and
+	 * the reads of them depend on the address of the wheel, which was read from the list.
 	 */
 	list_for_each_entry_rcu(wheel, &hwt_wheels, entry)
 		for (one = wheel->first_shard; one; one = one->next)

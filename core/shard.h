@@ -89,7 +89,7 @@ struct hwt_runner {
 	 */
 	u64			call;
 	const void		*fn;		/* function called, if @current_timeout is set */
-	/* True if @fn is a ->release: another timeout may be at the address @current_timeout. */
+	/* True if @fn is a ->release: it may free the timeout, and another may get its address. */
 	bool			releasing;
 	/* True if @task must be pinned later to the shard's CPUs. May be read without the lock. */
 	bool			unpinned;
@@ -145,16 +145,16 @@ struct hwt_shard {
 	/*
 	 * Incremented by the engine only, each time that it has set @wake_tick before a sleep. A
 	 * schedule or cancel that sets SUBMITTED reads this before it sets the bit, and again after
-	 * its push: if the number has changed, it kicks the engine.
+	 * its push. If the number has changed, the engine may be going to sleep without having
+	 * found the timeout, so the call kicks it.
 	 */
 	unsigned int		sleep_seq;
 	/* True if the engine was kicked after its last pass began. Cleared by the engine. */
 	bool			kicked;
 	/*
-	 * The time at which @kicked was set, ns on the clock of @woken_ns. Written before @kicked,
-	 * without a barrier: if the engine reads an older time, @intake_since is too low. Then the
-	 * statistics may count a timeout as late although its tick had passed when it was
-	 * scheduled.
+	 * The value of hwt_clock_stamp() when @kicked was set. Written before @kicked, without a
+	 * barrier, so the engine may read an older time. Then the statistics may count too long a
+	 * lateness for a timeout that was scheduled after its tick (@intake_since).
 	 */
 	atomic64_t		kicked_ns;
 	/* True if cancelled timeouts are to be collected. Set by cancels, cleared by the engine. */
@@ -184,10 +184,9 @@ struct hwt_shard {
 	struct list_head	idle;		/* idle workers */
 	u64			calls;		/* number of the last call, see struct hwt_runner */
 	/*
-	 * A tick. Every timeout with an earlier tick that was submitted before the clock reached
-	 * its tick has been collected. So if a timeout with an earlier tick is linked from now on,
-	 * the clock had reached its tick when it was scheduled: its lateness counts from
-	 * @past_since.
+	 * A tick. If a timeout for an earlier tick is linked from now on, hwt assumes that it was
+	 * scheduled after that tick: if it had been scheduled in time, it would have been collected
+	 * already. So its lateness counts from @past_since.
 	 */
 	u64			intake_since;
 	/*
@@ -213,10 +212,10 @@ struct hwt_shard {
 	 */
 	s64			clock_offset;
 	/*
-	 * The end of the engine's last wait; used by the engine only. @woken_ns: the time of the
-	 * kick that ended the wait, or the time of its end if there was no kick; before the first
-	 * wait, the time at which the shard was created. On CLOCK_BOOTTIME on wheels of that clock,
-	 * else on CLOCK_MONOTONIC. @woken_tick: the tick until which the engine waited.
+	 * The end of the engine's last wait; used by the engine only. @woken_ns: the
+	 * hwt_clock_stamp() of the kick that ended the wait, or of the wait's end if there was no
+	 * kick; before the first wait, of the shard's creation. Not used on BH shards. @woken_tick:
+	 * the tick until which the engine was to wait; on BH shards, as lowered by kicks.
 	 */
 	u64			woken_ns;
 	u64			woken_tick;

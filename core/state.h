@@ -9,10 +9,9 @@
  *   SUBMITTED  The timeout has yet to be collected, or a runner has yet to end its hold. There are
  *              five cases: a CPU is about to push the timeout on a submission list; the timeout is
  *              on such a list; it was taken off the list, and is not collected yet; it is on
- *              shard->owed; a _sync call has set SUBMITTED, and is about to end the hold itself.
- *   RUNNING    One runner is executing ->expire, ->cancelled or "the stop's function": the caller
- *              of a stop may give a function that is called, instead of ->cancelled, for each
- *              timeout that is handed back. Never set on a BH wheel.
+ *              shard->owed; a _sync call has cancelled it, and is about to end the hold itself.
+ *   RUNNING    One runner is executing ->expire, ->cancelled or the function that was passed to
+ *              hwt_wheel_stop(). Never set on a BH wheel.
  *   PERIODIC   The last call that scheduled the timeout made it periodic.
  *   REARM      The timeout is periodic and has fired: when its callback returns, the timeout is
  *              armed again. After that, REARM remains set, to tell later firings from the first. A
@@ -34,12 +33,18 @@
  *
  * The table has the bits that each operation sets (+) and clears (-), and the action that follows
  * (explained at enum hwt_action); a single "-" means none. The first row of the operation that
- * matches the old state applies. "The tick": the new state has the scheduled tick, and PERIODIC
- * only if the timeout is scheduled as periodic. "To call": a ->cancelled or ->release has to be
- * called at the end of the hold. "To notify": the timeout has a ->cancelled, which no runner has
- * called for the cancel yet. "Touched": hwt_touch() has put the timeout off to a tick beyond the
- * cursor. "(left to X)": nothing is done now, because the operation X will act on the timeout
- * later.
+ * matches the old state applies. Each operation is a function below, whose comment names the
+ * caller. A _sync call performs cancel, and then collect or end as needed; on a BH wheel, it
+ * performs delete. Terms of the table:
+ *
+ *   the tick         the new state has the scheduled tick, and PERIODIC only if the timeout is
+ *                    scheduled as periodic
+ *   to call          a ->cancelled or ->release has to be called at the end of the hold
+ *   to notify        the timeout has a ->cancelled, which no runner has called for the cancel yet
+ *   touched          hwt_touch() has stored a deadline whose tick is beyond the cursor
+ *   (left to X)      nothing is done now: the operation X will act on the timeout later
+ *   stop's function  the function that was passed to hwt_wheel_stop(), to be called in place of
+ *                    ->cancelled for each timeout that is handed back
  *
  *   operation  in the state           changes                      action
  *   ---------- ---------------------- ---------------------------- ------------------------
@@ -60,7 +65,7 @@
  *              in all rows)
  *   delete     not pending            -                            -
  *              RUNNING                - ARMED REARM                - (left to finish)
- *              else                   - ARMED REARM SUBMITTED      give back
+ *              else                   - ARMED REARM SUBMITTED      give back to the caller
  *              (the last two rows also set CANCELLED and clear EXPIRED; a shutdown sets SHUTDOWN
  *              in all rows)
  *   reopen     any                    - SHUTDOWN                   -
@@ -72,13 +77,13 @@
  *              CANCELLED, to notify   - SUBMITTED, + RUNNING       call ->cancelled
  *              else                   - SUBMITTED                  call ->release
  *   fire       not ARMED (cancelled)  -                            - (left to collect)
- *              tick beyond the cursor -                            link (pushed back)
- *              touched                the touched tick             link (put off)
+ *              tick beyond the cursor -                            link
+ *              touched                the touched tick             link
  *              else                   - ARMED, + RUNNING EXPIRED,  call ->expire
  *                                     periodic: + REARM
  *   fire, BH   not ARMED, or SUBMITTED -                           - (left to collect)
- *              tick beyond the cursor -                            link (pushed back)
- *              touched                the touched tick             link (put off)
+ *              tick beyond the cursor -                            link
+ *              touched                the touched tick             link
  *              periodic               the next tick, + REARM       link, call ->expire
  *                                     EXPIRED
  *              else                   - ARMED, + EXPIRED           call ->expire
@@ -98,7 +103,8 @@
  * The hold ends with the compare-and-swap after which neither ARMED, SUBMITTED nor RUNNING is set.
  * By then the timeout is in no list, and hwt does not access it any more. Then the runner that has
  * ended the hold calls ->release, which may free the memory. ->release is called once for each
- * hold, even if another CPU has begun the next hold before the call.
+ * hold, even if another CPU has begun the next hold before the call; but not for a hold that
+ * hwt_delete() has ended.
  */
 #ifndef _HWT_CORE_STATE_H
 #define _HWT_CORE_STATE_H
@@ -122,7 +128,8 @@
  * @HWT_OWE_CALL:	append the timeout to shard->owed, so that a runner ends its hold later;
  *			leave the state as it is
  * @HWT_RELEASE:	call ->release, if there is one, since the hold is over
- * @HWT_GIVE_BACK:	call nothing: the hold is over, and its reference is the caller's
+ * @HWT_GIVE_BACK:	call nothing: the hold is over. A reference that the client got for the hold
+ *			now belongs to the caller of hwt_delete()
  * @HWT_UNCHANGED:	leave the state as it is: the flag HWT_SCHEDULE_EARLIER or
  *			HWT_SCHEDULE_UNLESS_PENDING asks for that
  * @HWT_REFUSED_NOT_PENDING: fail: HWT_SCHEDULE_PENDING requires a pending timeout
@@ -230,9 +237,10 @@ static __always_inline struct hwt_change hwt_state_cancel(u64 old, u64 set)
 }
 
 /*
- * hwt_delete() takes a timeout back, under the shard's lock. If SUBMITTED is set in @old, the
- * timeout is on shard->owed, or it is ARMED and hwt_delete() has taken it off its submission list.
- * @set: HWT_F_SHUTDOWN to shut the timeout down, too, else 0.
+ * hwt_delete() or, on a BH wheel, a _sync call cancels a timeout, under the shard's lock. If the
+ * timeout is pending and not RUNNING, its hold ends here. If SUBMITTED is set in @old, the timeout
+ * is on shard->owed, or it is ARMED and the caller has taken it off its submission list. @set:
+ * HWT_F_SHUTDOWN to shut the timeout down, too, else 0.
  */
 static inline struct hwt_change hwt_state_delete(u64 old, u64 set)
 {
@@ -280,9 +288,10 @@ static inline struct hwt_change hwt_state_collect(u64 old, const struct hwt_time
 }
 
 /*
- * A runner ends the hold of a timeout that is SUBMITTED and not RUNNING. Either the runner has
- * taken the timeout from shard->owed, or the runner is a _sync call that has set SUBMITTED under
- * the shard's lock and has not pushed the timeout. @ops: the timeout's callbacks.
+ * A runner is to end the hold of a timeout that is SUBMITTED and not RUNNING. If the timeout was
+ * armed again, it is linked instead. Either the runner has taken the timeout from shard->owed, or
+ * the runner is a _sync call that has set SUBMITTED under the shard's lock and has not pushed the
+ * timeout. @ops: the timeout's callbacks.
  */
 static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_ops *ops)
 {
@@ -301,8 +310,9 @@ static inline struct hwt_change hwt_state_end(u64 old, const struct hwt_timeout_
 
 /*
  * Decide whether a timeout that is on the due list, and not RUNNING, fires. If it fires, the action
- * is HWT_CALL, and the caller of this function computes the new state. If it is not ARMED, it was
- * cancelled and does not fire. Then it is SUBMITTED, and its collection ends its hold.
+ * is HWT_CALL, and the caller of this function computes the new state. If it was put off to a tick
+ * beyond the cursor, the action is HWT_LINK. If it is not ARMED, do nothing: it was cancelled, is
+ * SUBMITTED, and will be collected, which ends its hold.
  */
 static __always_inline struct hwt_change hwt_state_due(u64 old, u64 now, u64 touched)
 {

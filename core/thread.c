@@ -98,7 +98,7 @@ static void hwt_thread_begin(struct hwt_shard *shard, struct hwt_runner *runner)
 	/* set_freezable() would return only after the thaw: a stop could not end the thread. */
 	if (shard->flags & HWT_FREEZABLE)
 		current->flags &= ~PF_NOFREEZE;
-	/* Pin last: a real-time task may keep the thread off the shard's CPUs. */
+	/* Pin last: a pinned thread may have to wait for real-time tasks on the shard's CPUs. */
 	if (shard->pinned)
 		hwt_thread_pin(shard, runner);
 }
@@ -218,7 +218,7 @@ static int hwt_worker_thread(void *arg)
 	spin_lock_irq(&shard->lock);
 	while (!hwt_thread_ends(shard)) {
 		if (unlikely(hwt_frozen(shard))) {
-			/* A frozen worker is not in the idle list: it would waste a wake-up. */
+			/* Do not enter the idle list: a frozen worker would be woken in vain. */
 			spin_unlock_irq(&shard->lock);
 			hwt_thread_freeze(shard);
 			worker->runner.stamp = 0;
@@ -226,7 +226,7 @@ static int hwt_worker_thread(void *arg)
 		} else if (!hwt_worker_serve(shard, worker)) {
 			hwt_worker_wait(shard, worker);
 		} else if (++n % HWT_STEP == 0) {
-			/* Drop the lock: hwt_worker_serve() drops it only to call a client. */
+			/* hwt_worker_serve() keeps the lock if it calls no client: drop it here. */
 			hwt_runner_break(shard, &worker->runner);
 		}
 	}
