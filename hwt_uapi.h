@@ -130,8 +130,9 @@
  *
  *	In a time namespace, each call converts to and from the CLOCK_MONOTONIC or CLOCK_BOOTTIME of
  *	the calling thread's namespace, so processes in different namespaces may share a context. A
- *	deadline before the start of the machine has passed; at a fixed rate it still determines the
- *	phase. A time before the zero of the caller's clock is reported as 0.
+ *	namespace's clock may begin before the start of the machine: a deadline before that start
+ *	counts as passed; at a fixed rate, it still determines the phase. A time before the zero of
+ *	the caller's clock is reported as 0.
  *
  * Structures of arguments
  *	Each structure starts with its size, which the program sets to sizeof, and flags. Members
@@ -373,8 +374,8 @@ struct hwt_setup_args {
 #define HWT_ARM_USER_DATA	0x20	/* set user_data; without the flag, keep it */
 /*
  * Conditions, for HWT_IOC_MODIFY and, in a context with keys, HWT_IOC_SCHEDULE. They may be
- * combined. If a condition does not hold, the call succeeds and changes nothing, not even the
- * unread event: it returns the generation 0 and the present state, which is 0 if the key has no
+ * combined. If a condition does not hold, the call succeeds, but changes nothing, and withdraws no
+ * unread event. It returns the generation 0 and the present state, which is 0 if the key has no
  * timeout. With HWT_ARM_PENDING, a schedule neither creates a timeout nor changes its mode.
  */
 #define HWT_ARM_EARLIER		0x80	/* move a pending timeout to an earlier tick only */
@@ -606,7 +607,7 @@ struct hwt_list_args {
  * @expired:   out: firings; each firing of a periodic timeout counts
  * @overruns:  out: periods of periodic timeouts that passed without an event of their own
  * @read:      out: events read, or moved to the ring of events; not completions of io_uring
- * @rejected:  out: operations that schedule or modify a timeout and failed with ENOSPC
+ * @rejected:  out: calls and operations that failed with ENOSPC
  * @limit:     out: the limit (HWT_LIMIT_) that was the last to refuse a call; 0 if no limit has
  * @reserved:  0
  *
@@ -836,14 +837,14 @@ struct hwt_rings_args {
  * show whether a further call is needed.
  *
  * A wait is interrupted by a signal handler (with or without SA_RESTART), by a stop (SIGSTOP), by a
- * tracer, by a suspend, and by task work of io_uring. If the call has carried out operations, or
- * timeout_ns is a duration, the call returns 0 with -EINTR in @result, whether or not a handler has
- * run. In all other cases, the call fails with EINTR after a signal handler, and waits on after any
- * other interruption, as ppoll() does. So a program that is to sleep undisturbed submits its
+ * tracer, by a suspend, and by task work of io_uring. If the call has carried out operations, or if
+ * timeout_ns is a duration below 2^63, the call returns 0 with -EINTR in @result, whether or not a
+ * handler has run. Otherwise, the call fails with EINTR after a signal handler, and waits on after
+ * any other interruption, as ppoll() does. So a program that is to sleep undisturbed submits its
  * operations first, and then waits in a second call, until a deadline. libhwt does so.
  *
- *	EINTR	a signal handler has run, and no operation was carried out: during a wait until a
- *		deadline or without a limit, or before the wait, while another thread carried out
+ *	EINTR	a signal handler has run, and the call has carried out no operation: it waited until
+ *		a deadline or without a limit, or for another thread's HWT_IOC_ENTER to end its
  *		operations. Events may have been moved
  *	EINVAL	the context has no mapped rings; or op_tail is further ahead of op_head than the
  *		ring has entries; or sigmask is not 0 without HWT_ENTER_SIGMASK
@@ -913,7 +914,7 @@ struct hwt_enter_args {
  * struct hwt_uring_cmd - the content of sqe->cmd
  * @time_ns:  delay or deadline
  * @flags:    HWT_ARM_ABSOLUTE or 0
- * @slack_us: slack in microseconds, of a one-shot; 0 if a periodic timeout is modified
+ * @slack_us: slack of a one-shot, in microseconds; must be 0 if a periodic timeout is modified
  */
 struct hwt_uring_cmd {
 	__aligned_u64	time_ns;
@@ -937,7 +938,7 @@ struct hwt_uring_cmd {
 #define HWT_RINGS_SIZE_VER1	40
 #define HWT_ENTER_SIZE_VER1	40
 
-/* No later version of the elements of arrays and rings will be larger. */
+/* Maximum sizes of the elements of arrays and rings, also in later versions */
 #define HWT_LIST_ENTRY_SIZE_MAX	256	/* maximum entry_size of struct hwt_list_args */
 #define HWT_OP_SIZE_MAX		256	/* maximum op_size of struct hwt_rings_args */
 

@@ -73,7 +73,7 @@ s64 hwt_time_offset(int clock)
 /*
  * Convert a deadline from the program's time namespace to the context's clock. @rate: the period of
  * a timeout with a fixed rate, otherwise 0. If the result is negative, return 0 or, with a fixed
- * rate, the first deadline that is not negative. Return HWT_NEVER if it does not fit into an s64.
+ * rate, the first deadline that is not negative. Return HWT_NEVER if a time exceeds S64_MAX.
  */
 u64 hwt_time_from_user(u64 ns, s64 offset, u64 rate)
 {
@@ -153,7 +153,7 @@ static int hwt_context_store(void __user *to, u32 size, const struct hwt_list_en
 	return 0;
 }
 
-/* Carry out HWT_IOC_LIST. Set @list->count to the number of entries stored. */
+/* Carry out HWT_IOC_LIST. */
 int hwt_ioctl_list(struct hwt_context *ctx, void *args)
 {
 	struct hwt_list_args *list = args;
@@ -313,10 +313,9 @@ static struct irq_work hwt_contexts_clock_work = IRQ_WORK_INIT(hwt_contexts_irq_
 static int hwt_contexts_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
 	/*
-	 * Barrier contexts.irq, pairs with kernel.irq_work in irq_work_run(): if irq_work_queue()
-	 * finds the irq_work still pending, hwt_pass_now() has yet to call ktime_get(). Then
-	 * ktime_get() sees the odd sequence count of the timekeeper, and waits for the end of this
-	 * change.
+	 * Barrier contexts.irq, pairs with kernel.irq_work in irq_work_run(): if the irq_work is
+	 * pending, the work that it queues has yet to read the clock, in hwt_pass_now(). Until the
+	 * end of this change, ktime_get() finds the timekeeper's sequence count odd, and waits.
 	 */
 	if (was_set)
 		irq_work_queue(&hwt_contexts_clock_work);

@@ -51,7 +51,8 @@ struct hwt_wheel;
  * @keys:        the hash table of the timeouts by their keys; used only if @keyed is true
  * @id_high:     the upper half of the latest id, incremented for each new id, so that timeouts in
  *               the same slot have different ids; 0 before the first id. Not used with keys.
- * @generation:  the generation of the latest call that has armed a timeout; 1 follows U32_MAX
+ * @generation:  counts the calls that arm a timeout, from 1 to U32_MAX, then from 1 again; 0 before
+ *               the first call. See "Generations" in hwt_uapi.h.
  * @fixed:       true once HWT_IOC_SETUP has succeeded, or a timeout or rings were created: then
  *               HWT_IOC_SETUP fails. May be read without the lock.
  * @wheel:       with HWT_SETUP_THREAD, the wheel of this context; NULL if the context drives its
@@ -62,13 +63,13 @@ struct hwt_wheel;
  * @walk_lock:   serializes walks of @entries, so that at most one walk contends for the lock
  * @clock:       the clock of the deadlines, as a clockid_t. May be read without the lock.
  * @tick_ns:     the length of a tick
- * @max_pending: maximum number of pending timeouts; 0: no limit. If @wheel is set, it checks this
+ * @max_pending: maximum number of pending timeouts; 0: no limit. Checked by @wheel, if it is set
  * @ready:       the entries that have an unread event, oldest event first. list_empty() needs no
  *               lock.
  * @created_rings: the rings that HWT_IOC_RINGS has created, or NULL. Changes at most once.
  * @rings:       NULL until the program maps the rings, then @created_rings. Once set, events are
  *               moved to the rings, and read() fails. Changes at most once. May be read without
- *               the lock; to use the rings without the lock, read @rings with an acquire.
+ *               the lock, see hwt_rings_mapped().
  * @commands:    the commands of io_uring that are timeouts of this context
  * @clock_set:   the entry of HWT_EVENT_CLOCK_SET, which is not in @entries; NULL if the program
  *               did not ask for this event. Changes at most once, when @fixed becomes true.

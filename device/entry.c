@@ -30,8 +30,8 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
 
 /*
  * Return the deadline for which an entry is armed, or was armed last. While a wheel runs the
- * callback of a periodic timeout, return the deadline of this firing until hwt_entry_fire() has
- * added its event, and the next deadline afterwards. Called with entries.xa_lock held.
+ * callback of a periodic timeout, return the deadline of this firing until hwt_event_add() has
+ * stored it in the entry, and the next deadline afterwards. Called with entries.xa_lock held.
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
@@ -210,9 +210,9 @@ static void hwt_entry_prepare(struct hwt_context *ctx, struct hwt_entry *entry)
 }
 
 /*
- * Put @entry into the table: with keys, unless another entry has the key; without keys, under a new
- * id. The function may drop entries.xa_lock to allocate memory. Return the entry that has the key
- * now, or an ERR_PTR(). If the result is not @entry, the caller frees @entry.
+ * Put @entry into the table, under its key or a new id. Return @entry, or another entry that has
+ * the key already, or an ERR_PTR(); in the last two cases, the caller frees @entry. The function
+ * may drop entries.xa_lock to allocate memory.
  */
 struct hwt_entry *hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *entry)
 	__must_hold(&ctx->entries.xa_lock)
@@ -370,7 +370,7 @@ static void hwt_entry_end(struct hwt_entry *entry)
 		hwt_entry_free(entry);
 }
 
-/* Remove an entry that is not armed from the table, and so end its id. The entry may be freed. */
+/* Remove an entry, which is not armed, from the table, and so end its id. It may be freed. */
 void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {

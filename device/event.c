@@ -60,7 +60,7 @@ void hwt_event_fill(const struct hwt_entry *entry, struct hwt_event *event, s64 
 	};
 }
 
-/* Remove an event that was copied to the program; if it is the last one, remove its entry, too. */
+/* Remove an event that was copied. If the timeout will not fire again, remove its entry, too. */
 void hwt_event_taken(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
@@ -92,8 +92,8 @@ void hwt_event_clock_set(struct hwt_context *ctx, u64 now_ns, s64 jump_ns)
 	if (!entry)
 		return;
 	/*
-	 * Add the time since the previous change. So due_ns is the time that the clock would show
-	 * now without all the changes that this event reports.
+	 * Subtract earlier changes, too, if the unread event reports them. So due_ns is the time
+	 * that the clock would show now without any of these changes.
 	 */
 	if (hwt_entry_has_event(entry))
 		due_ns += entry->due_ns - entry->fired_ns;
@@ -186,8 +186,8 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 
 	while (iov_iter_count(to) >= sizeof(struct hwt_event)) {
 		/*
-		 * If a pass stops early without an event, return. The pass has armed the timer,
-		 * which wakes the tasks that wait, and one of them goes on.
+		 * If a pass stops early without an event, return. If the program then waits, the
+		 * timer, which hwt_pass_pause() has armed, wakes it to continue the pass.
 		 */
 		if (list_empty(&ctx->ready) && hwt_pass_due(ctx) && hwt_pass_run(ctx, false) &&
 		    list_empty(&ctx->ready))

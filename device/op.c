@@ -53,8 +53,8 @@ static bool hwt_op_move(struct hwt_context *ctx, struct hwt_op *op, s64 offset, 
 }
 
 /*
- * Put @entry into the table and arm it. If another timeout has the key, move or replace that
- * timeout, or fail if @cmd is not NULL. Unless the result is 0, free @entry.
+ * Put @entry into the table and arm it. If another timeout has the key, modify that timeout or, if
+ * its mode differs, replace it by @entry; with @cmd, fail. Unless the result is 0, free @entry.
  */
 static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
 				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
@@ -90,8 +90,8 @@ static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entr
  * Create and arm a timeout or, if a timeout has the key op->id already, move that timeout. @op gets
  * the generation and, without keys, the new id. @offset: the result of hwt_context_offset().
  * @prealloc: memory for entries, or NULL. @cmd: a command of io_uring that the timeout completes
- * instead of having events, or NULL. Return 0 for a new timeout, which then owns @cmd; the previous
- * HWT_STATE_ bits of a timeout that was moved; or a negative error.
+ * instead of having events, or NULL. Return 0 for a new timeout, which then owns @cmd; the
+ * HWT_STATE_ bits that the key's timeout had before the call; or a negative error.
  */
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)

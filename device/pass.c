@@ -23,8 +23,8 @@
 #include "device/uring.h"
 
 /*
- * Maximum number of steps in a call. A task that polls a descriptor of another program must not be
- * kept busy with the timeouts of that program.
+ * Maximum number of steps in a call of hwt_pass_run(). A task that polls a descriptor of another
+ * program must not be kept busy with the timeouts of that program.
  */
 #define HWT_PASS_STEPS		64
 
@@ -193,8 +193,8 @@ int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_
 
 /*
  * Arm a periodic timeout, which is firing, for its first deadline whose tick has not begun. Return
- * the overruns: the number of deadlines between the one that fires and this one. If it is not 0,
- * set *@due_ns to the time of the last of them, rounded up to a tick; else leave *@due_ns as it is.
+ * the overruns: the number of deadlines skipped since the one that fires. If any is skipped, set
+ * *@due_ns, the deadline that the event reports, to the last one skipped, rounded up to a tick.
  */
 u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
@@ -313,8 +313,8 @@ bool hwt_pass_due(struct hwt_context *ctx)
 
 /*
  * Fire what is due, in at most HWT_PASS_STEPS steps. Called in process context, for a context
- * without a wheel. Return true if work is left. @all: if false, also move events to the ring, and
- * stop as soon as an event waits for a read() or for room in the ring
+ * without a wheel. Return true if work is left. Unless @all is true, move events to the ring, and
+ * stop as soon as an event has to wait for a read() or for room in the ring.
  */
 bool hwt_pass_run(struct hwt_context *ctx, bool all)
 {
@@ -345,7 +345,7 @@ bool hwt_pass_run(struct hwt_context *ctx, bool all)
 
 /* -- Creation -------------------------------------------------------------- */
 
-/* Initialise ctx->pass but for its memory, which is NULL if the context has a wheel. */
+/* Initialise ctx->pass. The caller has set pass->memory: NULL if the buckets are in a wheel. */
 void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *params)
 {
 	struct hwt_pass *pass = &ctx->pass;

@@ -4,12 +4,12 @@
  *
  * The context's lock protects the buckets, and a high-resolution timer is armed for the next tick
  * with work. The timer's interrupt only wakes the tasks that wait for the context. A task in
- * read(), poll(), HWT_IOC_ENTER or a query (HWT_IOC_STATS, HWT_IOC_LIST) runs a pass: it advances
- * the buckets, and turns what is due into events. A pass drops the lock after each short step.
+ * read(), poll(), HWT_IOC_ENTER, HWT_IOC_STATS, HWT_IOC_LIST or a command of io_uring runs a pass:
+ * it advances the buckets, and fires what is due. A pass drops the lock after each short step.
  *
- * A pass may stop before its work is done: after HWT_PASS_STEPS steps or, except in a query, as
- * soon as an event waits for a read() or for room in the ring. Any task can continue the pass,
- * because its progress is in the buckets.
+ * A pass may stop before its work is done: after HWT_PASS_STEPS steps or, in read(), poll() and
+ * HWT_IOC_ENTER, as soon as an event waits for a read() or for room in the ring. Any task can
+ * continue the pass, because its progress is in the buckets.
  */
 #ifndef _HWT_DEVICE_PASS_H
 #define _HWT_DEVICE_PASS_H
@@ -31,9 +31,9 @@ struct hwt_entry;
  * @timer:   wakes the tasks that wait, at @next_ns; after a pass that has stopped early, at a time
  *           that hwt_pass_pause() has chosen. Its interrupt does not arm it again: the end of the
  *           next pass does.
- * @next_ns: no pass has work before this time; 0 if a pass has stopped early; HWT_NEVER if no
- *           timeout is to fire. Written under entries.xa_lock, read without it
- * @fired:   true if events were added since the end of the last complete pass
+ * @next_ns: no pass has work before this time; 0 if a pass has stopped early, or the clock was set;
+ *           HWT_NEVER if no timeout is to fire. Written under entries.xa_lock, read without it
+ * @fired:   true if events were added, or the clock was set, since the last complete pass
  * @offset:  the offset of CLOCK_REALTIME to CLOCK_MONOTONIC when hwt_pass_now() last read it, ns
  *
  * entries.xa_lock protects all but @next_ns. The interrupt of @timer reads no member.

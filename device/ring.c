@@ -58,7 +58,7 @@ struct hwt_rings_ctx {
 
 /* -- Events -------------------------------------------------------------- */
 
-/* Number of operations, or of calls of hwt_rings_fill(), between two checks for a signal */
+/* Number of operations, or of steps of hwt_rings_refill(), between two checks for a signal */
 #define HWT_RINGS_SIGNAL_STEP	16
 
 /*
@@ -107,9 +107,8 @@ static struct hwt_rings_ctx *hwt_rings_mapped(const struct hwt_context *ctx)
 {
 	/*
 	 * Barrier look.rings, pairs with create.rings in hwt_rings_mmap(): a task or an interrupt
-	 * that sees the pointer sees initialised rings. An acquire is the usual partner of a
-	 * release, but READ_ONCE() would do: the accesses use the pointer, and this address
-	 * dependency orders them.
+	 * that sees the pointer sees initialised rings. READ_ONCE() would do: all accesses to the
+	 * rings use the pointer, and this address dependency orders them.
 	 */
 	return smp_load_acquire(&ctx->rings);
 }
@@ -122,7 +121,7 @@ void hwt_rings_due(struct hwt_context *ctx, bool due)
 {
 	struct hwt_rings_ctx *rings = hwt_rings_mapped(ctx);
 
-	/* No barrier: due only asks for a call. The ring's tail has barriers for the events. */
+	/* No barrier: due guards no data, it only asks the program for HWT_IOC_ENTER or poll(). */
 	if (rings)
 		WRITE_ONCE(rings->mem->due, due);
 }
@@ -290,7 +289,7 @@ static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
 	return ns_to_ktime(max_t(s64, left, 0));
 }
 
-/* Wait for @enter->wait events, a signal or the timeout. Return @enter->result. */
+/* Wait for @enter->wait events, a signal or the timeout. Return the value for @enter->result. */
 static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *enter)
 {
 	u32 want = min(enter->wait, ctx->rings->event_mask + 1);

@@ -161,8 +161,8 @@ static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 /* -- The carrier ----------------------------------------------------------- */
 
 /*
- * Task work of the carrier: run a pass. Then complete the carrier if it was detached while this
- * task work was queued.
+ * Task work that hwt_uring_carry() has queued: run a pass. If @cmd was detached from its timeout in
+ * the meantime, then complete @cmd, because hwt_uring_detach() has left this to the task work.
  */
 static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
@@ -184,8 +184,8 @@ static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags
 HWT_DEFINE_URING_WORK(hwt_uring_carry_work, hwt_uring_carried)
 
 /*
- * Called by the interrupt of the context's timer. If there is a carrier, queue task work for it:
- * the task that has submitted the carrier then runs a pass, for all commands.
+ * Called by the interrupt of the context's timer. If commands are armed, queue task work for the
+ * carrier, the oldest one: the task that has submitted it then runs a pass, for all commands.
  */
 void hwt_uring_carry(struct hwt_context *ctx)
 {

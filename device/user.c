@@ -27,7 +27,7 @@ MODULE_PARM_DESC(max_user_timeouts, "Most timeouts of one user's open /dev/hwt t
  * @uid:      the user id; if @ns is not NULL, that of its owner. Constant.
  * @ns:       a user namespace that counts as one user, with a reference; or NULL. Constant.
  * @contexts: number of contexts; protected by hwt_users_lock
- * @timeouts: number of timeouts; 0 if max_user_timeouts is 0
+ * @timeouts: number of timeouts; not counted if max_user_timeouts is 0 (no limit)
  */
 struct hwt_user {
 	struct hlist_node	node;
