@@ -214,7 +214,7 @@ static void check_open(struct __test_metadata *_metadata, void *arg, int ret, un
 TEST_F_TIMEOUT(module, first_open, 2000)
 {
 	const struct fault_call call = {
-		.call = first_open, .check = check_open, .hit = 12, .failed = 8,
+		.call = first_open, .check = check_open, .hit = 12, .failed = 4,
 	};
 
 	ASSERT_EQ(0, load(NULL));

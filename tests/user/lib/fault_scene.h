@@ -140,7 +140,7 @@ static inline void scene_check(struct __test_metadata *_metadata, void *arg, int
  * struct change - differences between two states of a context
  * @timeouts: increase of the number of timeouts
  * @list:     entries of the list may differ; their number is the same
- * @wheel:    clock, tick and size of the wheel may differ
+ * @wheel:    clock, tick and size of the wheel, and its thread, may differ
  * The others are increases of counters of HWT_IOC_STATS.
  */
 struct change {
@@ -173,6 +173,8 @@ static inline bool changed(const struct env *env, struct change by)
 		old.info.tick_ns = new->info.tick_ns;
 		old.info.ticks_per_wheel = new->info.ticks_per_wheel;
 		old.info.levels = new->info.levels;
+		old.info.thread = new->info.thread;
+		old.thread = new->thread;
 	}
 	/* A new entry may be anywhere in the list; the callers of changed() look it up by id. */
 	if (by.list || by.timeouts)
