@@ -416,41 +416,40 @@ EXPORT_SYMBOL_GPL(hwt_wait);
 
 /* -- Flush and barrier ----------------------------------------------------- */
 
+/* Put a mark into a list, before @next: an entry, or the head of the list for the end. */
+static void hwt_mark_owe(struct hwt_mark *mark, struct list_head *next)
+{
+	*mark = (struct hwt_mark) { .timeout.ops = &hwt_mark_ops };
+	list_add_tail(&mark->timeout.link, next);
+}
+
 /*
- * Wait until a runner has removed the mark, and then until all callbacks that had begun by that
- * time have returned.
+ * Put a mark at the end of shard->owed or of the due list. Wait until a runner has removed it, and
+ * then until all callbacks that had begun by that time have returned.
  */
-static void hwt_mark_wait(struct hwt_shard *shard, struct hwt_mark *mark)
+static void hwt_mark_wait(struct hwt_shard *shard, struct list_head *list)
 	__must_hold(&shard->lock)
 {
+	struct hwt_mark mark;
+
+	hwt_mark_owe(&mark, list);
 	if (shard->nr_workers)
 		hwt_worker_wake(shard);
 	else
 		hwt_engine_kick_locked(shard, 0);
-	while (!mark->reached)
-		hwt_wait_for(shard, &mark->timeout);
-	hwt_wait_callbacks(shard, mark->call, NULL);
-}
-
-/* Put a mark into shard->owed, before @next: an entry, or shard->owed itself for the end. */
-static void hwt_mark_owe(struct hwt_mark *mark, struct list_head *next)
-{
-	*mark = (struct hwt_mark) { .timeout.ops = &hwt_mark_ops, .timeout.owed = true };
-	list_add_tail(&mark->timeout.link, next);
+	while (!mark.reached)
+		hwt_wait_for(shard, &mark.timeout);
+	hwt_wait_callbacks(shard, mark.call, NULL);
 }
 
 /* Collect submissions. Wait for ->cancelled and ->release of all timeouts on shard->owed. */
 static void hwt_owed_wait(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
-	struct hwt_mark mark;
-
 	hwt_collect_submitted(shard);
 	/* During a stop, the stop removes the mark. After a stop, no runner would remove it. */
-	if (shard->stopped)
-		return;
-	hwt_mark_owe(&mark, &shard->owed);
-	hwt_mark_wait(shard, &mark);
+	if (!shard->stopped)
+		hwt_mark_wait(shard, &shard->owed);
 }
 
 /*
@@ -508,8 +507,7 @@ void hwt_shard_barrier(struct hwt_shard *shard, const struct module *owner)
 /* Wait until the due timeouts of a shard have fired, and their callbacks have returned. */
 int hwt_shard_flush(struct hwt_shard *shard)
 {
-	struct hwt_mark mark = { .timeout.ops = &hwt_mark_ops };
-	int ret = 0;
+	int ret;
 
 	hwt_lockdep_shard(shard);
 	spin_lock_irq(&shard->lock);
@@ -528,14 +526,10 @@ int hwt_shard_flush(struct hwt_shard *shard)
 			break;
 		}
 	}
-	if (!shard->stopping) {
-		atomic64_set(&mark.timeout.state, HWT_F_ARMED);
-		hwt_buckets_insert(&shard->buckets, &mark.timeout);
-		hwt_mark_wait(shard, &mark);
-	}
+	if (!shard->stopping)
+		hwt_mark_wait(shard, &shard->buckets.due);
 	/* A stop that has begun may have handed back due timeouts, instead of firing them. */
-	if (shard->stopping)
-		ret = -ESHUTDOWN;
+	ret = shard->stopping ? -ESHUTDOWN : 0;
 	spin_unlock_irq(&shard->lock);
 	return ret;
 }
