@@ -412,10 +412,8 @@ static bool hwt_bh_hand_back_one(struct hwt_shard *shard, hwt_handback_fn fn, vo
 	 */
 	do {
 		change = hwt_state_hand_back_bh(old);
-		if (change.action == HWT_NOTHING)
-			break;
 		hwt_debug_track(timeout, change.state);
-	} while (!hwt_state_change(timeout, &old, change.state));
+	} while (change.state != old && !hwt_state_change(timeout, &old, change.state));
 
 	if (change.action == HWT_CALL)
 		hwt_stop_count(shard, timeout, old);
@@ -461,35 +459,6 @@ unsigned int hwt_bh_hand_back(struct hwt_shard *shard, hwt_handback_fn fn, void 
 
 /* -- Passes ------------------------------------------------------------------ */
 
-/* Begin passes. Return false if the shard is stopping, or if another CPU runs a pass. */
-static bool hwt_bh_enter(struct hwt_shard *shard)
-{
-	bool entered;
-
-	spin_lock_irq(&shard->lock);
-	entered = !shard->stopping && !shard->engine.task;
-	if (entered) {
-		/*
-		 * In a softirq, current is the interrupted task, here and in the callbacks. So a
-		 * call that finds engine.task == current was made in this softirq, or in a hard
-		 * interrupt during it.
-		 */
-		WRITE_ONCE(shard->engine.task, current);
-		/* Limit the softirq to this jiffy and the next one: it must not keep the CPU. */
-		shard->bh.until = jiffies + 1;
-		hwt_count(&shard->wakeups, 1);
-	}
-	spin_unlock_irq(&shard->lock);
-	return entered;
-}
-
-/* Return true if CLOCK_REALTIME was set back after a timer had fired for the present pass. */
-static bool hwt_bh_set_back(const struct hwt_shard *shard)
-	__must_hold(&shard->bh.lock)
-{
-	return shard->clock == HWT_CLOCK_REALTIME && shard->bh.timer_ns > hwt_clock_now(shard);
-}
-
 /*
  * End the passes of a softirq, and start a timer for the next pass. If @more work is left, start
  * the timer for the present time. A softirq of hrtimers reads the clock once, at its beginning. It
@@ -504,8 +473,8 @@ static bool hwt_bh_set_back(const struct hwt_shard *shard)
  */
 static void hwt_bh_leave(struct hwt_shard *shard, bool more)
 {
+	bool realtime = shard->clock == HWT_CLOCK_REALTIME, stopping;
 	unsigned long flags;
-	bool stopping;
 
 	spin_lock_irq(&shard->lock);
 	WRITE_ONCE(shard->engine.task, NULL);
@@ -515,9 +484,10 @@ static void hwt_bh_leave(struct hwt_shard *shard, bool more)
 	if (stopping)
 		return;
 	raw_spin_lock_irqsave(&shard->bh.lock, flags);
-	if (more || hwt_bh_set_back(shard)) {
+	/* If the time for which the present timer has fired is in the future, the clock was set. */
+	if (more || (realtime && shard->bh.timer_ns > hwt_clock_now(shard))) {
 		shard->bh.timer_ns = hwt_clock_now(shard);
-		if (shard->clock == HWT_CLOCK_REALTIME)
+		if (realtime)
 			mod_timer(&shard->bh.timer, jiffies + 1);
 		else
 			hrtimer_start(&shard->bh.hrtimer, ns_to_ktime(shard->bh.timer_ns),
@@ -528,14 +498,28 @@ static void hwt_bh_leave(struct hwt_shard *shard, bool more)
 	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
 }
 
-/* Run passes in the softirq of a timer. */
+/*
+ * Run passes in the softirq of a timer, unless the shard is stopping, or another CPU runs a pass.
+ */
 static void hwt_bh_run(struct hwt_shard *shard)
 {
 	bool more;
 	u64 tick;
 
-	if (!hwt_bh_enter(shard))
+	spin_lock_irq(&shard->lock);
+	if (shard->stopping || shard->engine.task) {
+		spin_unlock_irq(&shard->lock);
 		return;
+	}
+	/*
+	 * In a softirq, current is the interrupted task, here and in the callbacks. So a call that
+	 * finds engine.task == current was made in this softirq, or in a hard interrupt during it.
+	 */
+	WRITE_ONCE(shard->engine.task, current);
+	/* Limit the softirq to this jiffy and the next one: it must not keep the CPU. */
+	shard->bh.until = jiffies + 1;
+	hwt_count(&shard->wakeups, 1);
+	spin_unlock_irq(&shard->lock);
 	hwt_bh_expiry_lock(shard);
 	/* No barrier: this makes callbacks RCU readers, which softirqs are not on PREEMPT_RT. */
 	rcu_read_lock();
