@@ -567,8 +567,6 @@ void hwt_bh_init(struct hwt_shard *shard)
 	lockdep_set_class(&shard->bh.expiry, &shard->bh.expiry_key);
 	atomic_set(&shard->bh.waiters, 0);
 #endif
-	shard->engine.thread = true;
-	list_add(&shard->engine.entry, &shard->runners);
 }
 
 /* Wait until the last pass of a stopping shard is over. */

@@ -55,6 +55,8 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_wheel_param
 	INIT_LIST_HEAD(&shard->owed);
 	INIT_LIST_HEAD(&shard->idle);
 	INIT_LIST_HEAD(&shard->runners);
+	list_add(&shard->engine.entry, &shard->runners);
+	shard->engine.thread = true;
 	init_completion(&shard->exited);
 }
 

@@ -299,8 +299,6 @@ int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
 		goto err;
 	shard->thread = get_task_struct(thread);
 	shard->engine.task = thread;
-	shard->engine.thread = true;
-	list_add(&shard->engine.entry, &shard->runners);
 	for (n = 0; n < shard->nr_workers; n++)
 		wake_up_process(shard->worker[n].runner.task);
 	wake_up_process(thread);
