@@ -131,9 +131,8 @@ void hwt_stop_threads(struct hwt_wheel *wheel)
 		spin_lock_irq(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX, NULL);
 		spin_unlock_irq(&shard->lock);
-		if (hwt_is_bh(shard))
-			hwt_bh_stop(shard);
-		else
+		/* The last pass of a BH shard is over since the first drain. */
+		if (!hwt_is_bh(shard))
 			hwt_threads_stop(shard);
 	}
 }
