@@ -24,14 +24,12 @@ void hwt_period_read(const struct hwt_shard *shard, const struct hwt_timeout *ti
 		period->mode = periodic->run.mode;
 	}
 	period->missed = 0;
-	period->next_ns = next;
-	if (period->mode != HWT_MODE_FIXED_RATE)
-		return;
-	if (now > next && now - next >= period->period_ns) {
-		period->missed = div64_u64(now - next, period->period_ns);
-		next += period->missed * period->period_ns;
+	if (period->mode == HWT_MODE_FIXED_RATE) {
+		if (now > next && now - next >= period->period_ns)
+			period->missed = div64_u64(now - next, period->period_ns);
+		next = hwt_add_ns(next + period->missed * period->period_ns, period->period_ns);
 	}
-	period->next_ns = hwt_add_ns(next, period->period_ns);
+	period->next_ns = next;
 }
 
 /* Store what hwt_period_read() has found, once the timeout is sure to fire. */

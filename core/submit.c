@@ -149,9 +149,9 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
  */
 static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *old)
 {
-	u64 state;
+	u64 was = *old;
 
-	if (!(*old & HWT_F_ARMED) || (u64)atomic64_read(&timeout->touched) <= ns)
+	if (!(was & HWT_F_ARMED) || (u64)atomic64_read(&timeout->touched) <= ns)
 		return true;
 	hwt_untouch(timeout, ns);
 	/*
@@ -161,11 +161,8 @@ static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *o
 	 * lowered here.
 	 */
 	smp_mb();
-	state = hwt_timeout_state(timeout);
-	if (state == *old)
-		return true;
-	*old = state;
-	return false;
+	*old = hwt_timeout_state(timeout);
+	return *old == was;
 }
 
 /* Arm a timeout, under rcu_read_lock_sched(). Inlined: most callers have constant @flags. */
@@ -487,9 +484,7 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 	 */
 	do {
 		change = hwt_state_cancel(old, set);
-		if (!(old & HWT_F_PENDING) && change.state == old)
-			break;
-	} while (!hwt_state_change(timeout, &old, change.state));
+	} while (change.state != old && !hwt_state_change(timeout, &old, change.state));
 	*was = old;
 	return change.action == HWT_SUBMIT;
 }
@@ -714,9 +709,8 @@ bool hwt_running(const struct hwt_timeout *timeout)
 
 	if (hwt_timeout_state(timeout) & HWT_F_RUNNING)
 		return true;
-	if (!hwt_debug_used(timeout))
-		return false;
-	return shard && hwt_is_bh(shard) && hwt_bh_running(shard, timeout);
+	return hwt_debug_used(timeout) && shard && hwt_is_bh(shard) &&
+	       hwt_bh_running(shard, timeout);
 }
 EXPORT_SYMBOL_GPL(hwt_running);
 
