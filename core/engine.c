@@ -353,20 +353,14 @@ void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 		hwt_debug_track(timeout, change.state);
 	} while (!hwt_state_change(timeout, &old, change.state));
 
-	if (change.action != HWT_LINK)
-		runner->call = ++shard->calls;
-	switch (change.action) {
-	case HWT_LINK:
+	runner->call = ++shard->calls;
+	if (change.action == HWT_LINK)
 		hwt_link(shard, timeout, change.state);
-		break;
-	case HWT_CALL_CANCELLED:
+	else if (change.action == HWT_CALL_CANCELLED)
 		hwt_finish(shard, runner, timeout, true);
-		break;
-	default:
-		if (release.fn)
-			hwt_call_release(shard, runner, timeout, &release);
-		hwt_wake_call(shard, runner, timeout);
-	}
+	else if (release.fn)
+		hwt_call_release(shard, runner, timeout, &release);
+	hwt_wake_call(shard, runner, timeout);
 }
 
 /* Return the tick at which a periodic timeout, whose callback has returned, fires again. */
@@ -468,9 +462,7 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	do {
 		change = hwt_state_fire(old, shard->buckets.cursor,
 					hwt_touched_tick(shard, timeout));
-		if (change.state == old)
-			break;
-	} while (!hwt_state_change(timeout, &old, change.state));
+	} while (change.state != old && !hwt_state_change(timeout, &old, change.state));
 
 	if (change.action == HWT_LINK) {
 		/* If a call has lowered timeout->touched meanwhile, lower the tick, too. */
@@ -844,16 +836,16 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 static void hwt_engine_spin_until(struct hwt_shard *shard, u64 tick, ktime_t expires)
 {
 	/*
-	 * While CPU hotplug keeps a thread of the shard from being pinned, the loop below ends at
-	 * once. Let other tasks run here, because CPU hotplug may need this CPU.
+	 * Let other tasks run before the first test, too: while CPU hotplug keeps a thread of the
+	 * shard from being pinned, the loop ends at once, and CPU hotplug may need this CPU. RCU
+	 * needs a quiescent state, even if no other task needs this CPU.
 	 */
-	cond_resched_tasks_rcu_qs();
-	while (!hwt_engine_wanted(shard) && !hwt_frozen(shard) && !hwt_engine_off_affinity(shard) &&
-	       (tick == HWT_TICK_NEVER || hwt_clock_now(shard) < ktime_to_ns(expires))) {
+	do {
 		cpu_relax();
-		/* RCU needs a quiescent state, even if no other task needs this CPU. */
 		cond_resched_tasks_rcu_qs();
-	}
+	} while (!hwt_engine_wanted(shard) && !hwt_frozen(shard) &&
+		 !hwt_engine_off_affinity(shard) &&
+		 (tick == HWT_TICK_NEVER || hwt_clock_now(shard) < ktime_to_ns(expires)));
 }
 
 /* Wait until @tick, shard->reclaim_at, a kick or a stop, whichever comes first. */
