@@ -554,7 +554,7 @@ void hwt_bh_init(struct hwt_shard *shard)
 	shard->bh.timer_ns = U64_MAX;
 	shard->bh.by_jiffies = shard->clock == HWT_CLOCK_MONOTONIC && shard->tick_ns >= TICK_NSEC;
 	timer_setup(&shard->bh.timer, hwt_bh_timer, 0);
-	hwt_hrtimer_setup(&shard->bh.hrtimer, hwt_bh_hrtimer, hwt_clock_id(shard),
+	hwt_hrtimer_setup(&shard->bh.hrtimer, hwt_bh_hrtimer, hwt_clock_id[shard->clock],
 			  HRTIMER_MODE_ABS_SOFT);
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock_init(&shard->bh.expiry);

@@ -71,14 +71,10 @@ u64 hwt_mono_to_clock(const struct hwt_shard *shard, u64 ns)
 /* Read the shard's clock as of the timekeeper's last update, up to a jiffy ago. Not in NMI. */
 static u64 hwt_clock_coarse(const struct hwt_shard *shard)
 {
-	switch (shard->clock) {
-	case HWT_CLOCK_BOOTTIME:
-		return ktime_to_ns(ktime_get_coarse_boottime());
-	case HWT_CLOCK_REALTIME:
-		return ktime_to_ns(ktime_get_coarse_real());
-	default:
+	if (shard->clock == HWT_CLOCK_MONOTONIC)
 		return ktime_get_coarse_ns();
-	}
+	return ktime_to_ns(ktime_get_coarse_with_offset(shard->clock == HWT_CLOCK_BOOTTIME ?
+							TK_OFFS_BOOT : TK_OFFS_REAL));
 }
 
 /* Return a deadline @delay_ns from now, or slightly later: a timeout must not fire early. */
@@ -92,7 +88,7 @@ u64 hwt_clock_after(const struct hwt_shard *shard, u64 delay_ns)
 	 */
 	if (unlikely(in_nmi()))
 		now = hwt_clock_now(shard) + shard->tick_ns;
-	else if (!(shard->flags & HWT_COARSE_CLOCK))
+	else if (likely(!(shard->flags & HWT_COARSE_CLOCK)))
 		now = hwt_clock_now(shard);
 	else
 		now = hwt_clock_coarse(shard) + TICK_NSEC;

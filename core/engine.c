@@ -803,12 +803,8 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	return tick;
 }
 
-clockid_t hwt_clock_id(const struct hwt_shard *shard)
-{
-	if (shard->clock == HWT_CLOCK_MONOTONIC)
-		return CLOCK_MONOTONIC;
-	return shard->clock == HWT_CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_REALTIME;
-}
+/* Indexed by HWT_CLOCK_*. */
+const clockid_t hwt_clock_id[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 
 static bool hwt_engine_wanted(struct hwt_shard *shard)
 {
@@ -826,7 +822,7 @@ static void hwt_engine_sleep_until(struct hwt_shard *shard, u64 tick, ktime_t ex
 	set_current_state(hwt_idle_state(shard));
 	if (!hwt_engine_wanted(shard)) {
 		schedule_hrtimeout_range_clock(tick == HWT_TICK_NEVER ? NULL : &expires, 0,
-					       HRTIMER_MODE_ABS, hwt_clock_id(shard));
+					       HRTIMER_MODE_ABS, hwt_clock_id[shard->clock]);
 		hwt_count(&shard->wakeups, 1);
 	}
 	__set_current_state(TASK_RUNNING);

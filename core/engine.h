@@ -9,6 +9,8 @@
 #include "core/shard.h"
 #include "core/state.h"
 
+extern const clockid_t hwt_clock_id[];
+
 void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick);
 
 /*
@@ -49,7 +51,6 @@ void hwt_fire(struct hwt_shard *shard, struct hwt_runner *runner,
 
 /* Called without the shard's lock. */
 bool hwt_engine_idle(struct hwt_shard *shard, u64 *tick);
-clockid_t hwt_clock_id(const struct hwt_shard *shard);
 void hwt_engine_pass(struct hwt_shard *shard);
 void hwt_engine_sleep(struct hwt_shard *shard);
 

@@ -668,12 +668,11 @@ u64 ktime_get_ns(void);
 #define ktime_get_mono_fast_ns()	ktime_get_ns()
 #define ktime_get_boot_fast_ns()	ktime_get_boottime_ns()
 #define ktime_get_coarse_ns()	shim_clock_ns(CLOCK_MONOTONIC_COARSE)
-#define ktime_get_coarse_boottime()	shim_clock_ns(CLOCK_BOOTTIME)
 #define ktime_get_real_ns()	(ktime_get_ns() + shim_wall_offset)
 #define ktime_get_real_fast_ns()	ktime_get_real_ns()
-#define ktime_get_coarse_real()	shim_clock_ns(CLOCK_REALTIME_COARSE)
 /* Wheels here are on CLOCK_MONOTONIC. */
 #define ktime_mono_to_any(time, offset)	(time)
+#define ktime_get_coarse_with_offset(offset)	ktime_get_coarse_ns()
 #define ktime_mono_to_real(time)	((time) + shim_wall_offset)
 #define KTIME_MAX		S64_MAX
 #define ktime_to_ns(time)	(time)
