@@ -69,69 +69,6 @@ static struct hwt_member *hwt_walk_next(struct hwt_group *group, struct hwt_memb
 	return NULL;
 }
 
-/* Call @fn, which may drop the lock, for each member. Return how many calls returned true. */
-static u64 hwt_group_each(struct hwt_group *group, u64 set,
-			  bool (*fn)(struct hwt_group *group, struct hwt_timeout *timeout,
-				     u64 set))
-{
-	struct hwt_member mark = { }, *member;
-	unsigned int n = 0;
-	u64 sum = 0;
-
-	might_sleep();
-	raw_spin_lock_irq(&group->lock);
-	list_add(&mark.entry, &group->members);
-	while ((member = hwt_walk_next(group, &mark))) {
-		sum += fn(group, member->timeout, set);
-		if (++n % HWT_GROUP_STEP)
-			continue;
-		raw_spin_unlock_irq(&group->lock);
-		cond_resched();
-		raw_spin_lock_irq(&group->lock);
-	}
-	list_del(&mark.entry);
-	raw_spin_unlock_irq(&group->lock);
-	return sum;
-}
-
-static bool hwt_member_pending(struct hwt_group *group, struct hwt_timeout *timeout, u64 set)
-{
-	return hwt_pending(timeout);
-}
-
-/**
- * hwt_group_pending() - count the members that are pending
- * @group: the group
- *
- * Process context. Looks at all members, in bounded steps.
- *
- * Return: the number, exact if no member is scheduled or cancelled, or fires, during the call.
- */
-u64 hwt_group_pending(struct hwt_group *group)
-{
-	return hwt_group_each(group, 0, hwt_member_pending);
-}
-EXPORT_SYMBOL_GPL(hwt_group_pending);
-
-static bool hwt_member_cancel(struct hwt_group *group, struct hwt_timeout *timeout, u64 set)
-{
-	return hwt_cancel(timeout);
-}
-
-/**
- * hwt_group_cancel() - cancel all members
- * @group: the group
- *
- * Process context. Calls hwt_cancel() for each member, in bounded steps.
- *
- * Return: the number of members that were pending.
- */
-u64 hwt_group_cancel(struct hwt_group *group)
-{
-	return hwt_group_each(group, 0, hwt_member_cancel);
-}
-EXPORT_SYMBOL_GPL(hwt_group_cancel);
-
 static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout, u64 set)
 	__must_hold(&group->lock)
 {
@@ -151,12 +88,68 @@ static bool hwt_member_sync(struct hwt_group *group, struct hwt_timeout *timeout
 	return ret > 0;
 }
 
+/* Call @fn (NULL: hwt_member_sync()) for each member. Return how many calls returned true. */
+static u64 hwt_group_each(struct hwt_group *group, bool (*fn)(struct hwt_timeout *timeout), u64 set)
+{
+	struct hwt_member mark = { }, *member;
+	unsigned int n = 0;
+	u64 sum = 0;
+
+	might_sleep();
+	raw_spin_lock_irq(&group->lock);
+	list_add(&mark.entry, &group->members);
+	while ((member = hwt_walk_next(group, &mark))) {
+		sum += fn ? fn(member->timeout) : hwt_member_sync(group, member->timeout, set);
+		if (++n % HWT_GROUP_STEP)
+			continue;
+		raw_spin_unlock_irq(&group->lock);
+		cond_resched();
+		raw_spin_lock_irq(&group->lock);
+	}
+	list_del(&mark.entry);
+	raw_spin_unlock_irq(&group->lock);
+	return sum;
+}
+
+static bool hwt_member_pending(struct hwt_timeout *timeout)
+{
+	return hwt_pending(timeout);
+}
+
+/**
+ * hwt_group_pending() - count the members that are pending
+ * @group: the group
+ *
+ * Process context. Looks at all members, in bounded steps.
+ *
+ * Return: the number, exact if no member is scheduled or cancelled, or fires, during the call.
+ */
+u64 hwt_group_pending(struct hwt_group *group)
+{
+	return hwt_group_each(group, hwt_member_pending, 0);
+}
+EXPORT_SYMBOL_GPL(hwt_group_pending);
+
+/**
+ * hwt_group_cancel() - cancel all members
+ * @group: the group
+ *
+ * Process context. Calls hwt_cancel() for each member, in bounded steps.
+ *
+ * Return: the number of members that were pending.
+ */
+u64 hwt_group_cancel(struct hwt_group *group)
+{
+	return hwt_group_each(group, hwt_cancel, 0);
+}
+EXPORT_SYMBOL_GPL(hwt_group_cancel);
+
 static u64 hwt_group_sync(struct hwt_group *group, u64 set)
 {
 	/* Cancel all members before the first wait, so that none fires during a wait. */
 	u64 sum = hwt_group_cancel(group);
 
-	return sum + hwt_group_each(group, set, hwt_member_sync);
+	return sum + hwt_group_each(group, NULL, set);
 }
 
 /**
