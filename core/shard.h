@@ -91,7 +91,7 @@ struct hwt_runner {
 	const void		*fn;		/* function called, if @current_timeout is set */
 	/* True if @fn is a ->release: it may free the timeout, and another may get its address. */
 	bool			releasing;
-	/* True if @task must be pinned later to the shard's CPUs. May be read without the lock. */
+	/* True if @task must be pinned later to the shard's CPUs. Also used without the lock. */
 	bool			unpinned;
 	bool			thread;		/* the shard's engine or a worker. Constant */
 };

@@ -326,11 +326,12 @@ static void hwt_threads_move_here(struct hwt_shard *shard)
 }
 
 /*
- * End the loops of a stopping shard's threads, and wait for all threads. Move pinned threads to
- * this CPU: a real-time task that never sleeps may occupy the shard's CPUs. Repeat the move during
- * the wait, because a thread may pin itself to the shard's CPUs after the first move.
+ * End the threads of a stopping shard. They are in no callback, and serve no timeout any more. Move
+ * pinned threads to this CPU: a real-time task that never sleeps may occupy the shard's CPUs.
+ * Repeat the move during the wait, because a thread may pin itself to the shard's CPUs after the
+ * first move.
  */
-static void hwt_threads_end(struct hwt_shard *shard)
+void hwt_threads_stop(struct hwt_shard *shard)
 {
 	unsigned int n;
 
@@ -342,12 +343,6 @@ static void hwt_threads_end(struct hwt_shard *shard)
 	for (n = 0; n < 1 + shard->nr_workers; n++)
 		while (!wait_for_completion_timeout(&shard->exited, HZ / 20))
 			hwt_threads_move_here(shard);
-}
-
-/* Stop the threads of a stopping shard. They are in no callback, and serve no timeout any more. */
-void hwt_threads_stop(struct hwt_shard *shard)
-{
-	hwt_threads_end(shard);
 	kthread_stop(shard->thread);
 	hwt_workers_stop(shard, shard->nr_workers);
 }
@@ -361,14 +356,8 @@ void hwt_threads_free(struct hwt_shard *shard)
 
 static void hwt_thread_repin(struct hwt_shard *shard, struct hwt_runner *runner)
 {
-	bool unpinned = READ_ONCE(runner->unpinned);
-
-	if (!unpinned && !hwt_thread_affinity_lost(shard, runner->task))
-		return;
-	unpinned = set_cpus_allowed_ptr(runner->task, shard->affinity);
-	spin_lock_irq(&shard->lock);
-	WRITE_ONCE(runner->unpinned, unpinned);
-	spin_unlock_irq(&shard->lock);
+	if (READ_ONCE(runner->unpinned) || hwt_thread_affinity_lost(shard, runner->task))
+		WRITE_ONCE(runner->unpinned, set_cpus_allowed_ptr(runner->task, shard->affinity));
 }
 
 /*
