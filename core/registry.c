@@ -126,41 +126,14 @@ static bool hwt_share_get(struct hwt_wheel *wheel, const struct module *module)
 	return true;
 }
 
-/* Drop a module's reference to @wheel. Return false if there is none, or if @wheel was freed. */
-static bool hwt_share_put(struct hwt_wheel *wheel, const struct module *module)
-{
-	struct hwt_wheel *listed;
-	struct hwt_share *share = NULL;
-
-	lockdep_assert_held(&hwt_wheels_lock);
-	list_for_each_entry(listed, &hwt_wheels, entry)
-		if (listed == wheel)
-			share = hwt_share_find(wheel, module);
-	/*
-	 * The last reference to a system wheel is hwt's own. Keep it: if hwt is built in, other
-	 * built-in code might put it, because the module of all built-in code is NULL.
-	 */
-	if (!share || (wheel->users == 1 &&
-		       (wheel == hwt_system_wheel || wheel == hwt_system_bh_wheel)))
-		return false;
-	if (!--share->refs) {
-		list_del(&share->entry);
-		kfree(share);
-	}
-	WRITE_ONCE(wheel->users, wheel->users - 1);
-	return true;
-}
-
 static bool hwt_wheel_like(const struct hwt_wheel *wheel, const struct hwt_wheel_params *params)
 {
-	const struct hwt_shard *shard = wheel->first_shard;
+	const struct hwt_wheel_params *have = &wheel->params;
 
-	return shard->tick_ns == params->tick_ns &&
-	       hwt_revolution(shard) == params->ticks_per_wheel &&
-	       shard->buckets.levels == params->levels && shard->clock == params->clock &&
-	       shard->flags == params->flags && shard->nr_workers == params->workers &&
-	       wheel->params.shards == params->shards &&
-	       wheel->params.priority == params->priority;
+	return have->tick_ns == params->tick_ns && have->levels == params->levels &&
+	       have->ticks_per_wheel == params->ticks_per_wheel && have->clock == params->clock &&
+	       have->flags == params->flags && have->workers == params->workers &&
+	       have->shards == params->shards && have->priority == params->priority;
 }
 
 static struct hwt_wheel *hwt_shared_find(const struct hwt_wheel_params *params)
@@ -197,55 +170,62 @@ struct hwt_wheel *hwt_shared_get(const struct hwt_wheel_params *params, struct m
 
 /*
  * Put a reference of @owner. Return 1 if this was the wheel's last reference, 0 if the wheel has
- * other references, and -EINVAL if @owner has no reference.
+ * other references, and -EINVAL if @owner has no reference, or if @wheel was freed.
  */
 int hwt_shared_put(struct hwt_wheel *wheel, const struct module *owner)
 {
+	struct hwt_share *share = NULL;
+	struct hwt_wheel *listed;
 	int ret = -EINVAL;
 
 	mutex_lock(&hwt_wheels_lock);
-	/* A wheel without users stays in the list until its stop: hwt_shared_find() skips it. */
-	if (hwt_share_put(wheel, owner))
+	list_for_each_entry(listed, &hwt_wheels, entry)
+		if (listed == wheel)
+			share = hwt_share_find(wheel, owner);
+	/*
+	 * The last reference to a system wheel is hwt's own. Keep it: if hwt is built in, other
+	 * built-in code might put it, because the module of all built-in code is NULL.
+	 */
+	if (share && (wheel->users > 1 ||
+		      (wheel != hwt_system_wheel && wheel != hwt_system_bh_wheel))) {
+		if (!--share->refs) {
+			list_del(&share->entry);
+			kfree(share);
+		}
+		WRITE_ONCE(wheel->users, wheel->users - 1);
+		/* A wheel without users stays in the list: hwt_shared_find() skips it. */
 		ret = !wheel->users;
+	}
 	mutex_unlock(&hwt_wheels_lock);
 	return ret;
 }
 
 /* -- System events -------------------------------------------------------- */
 
-static void hwt_wheel_left(struct hwt_wheel *wheel, const struct module *module)
-{
-	if (wheel->owner == module && !wheel->is_shared)
-		pr_warn("module %s is unloaded and leaves its wheel %s, created by %s, with %llu timeouts pending\n",
-			wheel->owner_name, wheel->name, wheel->creator,
-			hwt_wheel_pending(wheel));
-}
-
-static void hwt_share_left(struct hwt_wheel *wheel, struct module *module)
-{
-	struct hwt_share *share = hwt_share_find(wheel, module);
-
-	if (!share)
-		return;
-	pr_warn("module %s is unloaded and leaves %u references to the shared wheel %s\n",
-		module_name(module), share->refs, wheel->name);
-	/* If another module is loaded at this address, it must not own these references. */
-	share->module = ERR_PTR(-ENOENT);
-}
-
 /* Report wheels, references and timeouts that an unloaded module should have given up. */
 static int hwt_module_event(struct notifier_block *block, unsigned long event, void *data)
 {
+	struct module *module = data;
 	struct hwt_wheel *wheel;
+	struct hwt_share *share;
 
 	if (event != MODULE_STATE_GOING)
 		return NOTIFY_DONE;
 	mutex_lock(&hwt_wheels_lock);
 	list_for_each_entry(wheel, &hwt_wheels, entry) {
-		hwt_wheel_left(wheel, data);
-		hwt_share_left(wheel, data);
+		if (wheel->owner == module && !wheel->is_shared)
+			pr_warn("module %s is unloaded and leaves its wheel %s, created by %s, with %llu timeouts pending\n",
+				wheel->owner_name, wheel->name, wheel->creator,
+				hwt_wheel_pending(wheel));
+		share = hwt_share_find(wheel, module);
+		if (share) {
+			pr_warn("module %s is unloaded and leaves %u references to the shared wheel %s\n",
+				module_name(module), share->refs, wheel->name);
+			/* Another module at this address must not own these references. */
+			share->module = ERR_PTR(-ENOENT);
+		}
 		if (static_branch_unlikely(&hwt_debug))
-			hwt_debug_unload(wheel, data);
+			hwt_debug_unload(wheel, module);
 	}
 	mutex_unlock(&hwt_wheels_lock);
 	return NOTIFY_OK;
