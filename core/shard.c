@@ -128,30 +128,30 @@ err_free:
 
 void hwt_shard_add_stats(const struct hwt_shard *shard, struct hwt_wheel_stats *stats)
 {
+	unsigned long scheduled = 0, cancelled = 0, rearmed = 0, rejected = 0;
 	const struct hwt_inbox *one;
-	struct hwt_inbox sum = { };
 	unsigned int cpu;
 	long pending;
 
 	for_each_possible_cpu(cpu) {
 		one = per_cpu_ptr(shard->inbox, cpu);
-		sum.scheduled += READ_ONCE(one->scheduled);
-		sum.rearmed += READ_ONCE(one->rearmed);
-		sum.cancelled += READ_ONCE(one->cancelled);
-		sum.rejected += READ_ONCE(one->rejected);
+		scheduled += READ_ONCE(one->scheduled);
+		cancelled += READ_ONCE(one->cancelled);
+		rearmed += READ_ONCE(one->rearmed);
+		rejected += READ_ONCE(one->rejected);
 	}
 	/*
 	 * The difference is right even if counters have wrapped round. It is negative if timeouts
 	 * were scheduled after @scheduled was read, and cancelled or fired before the later reads.
 	 */
-	pending = sum.scheduled - sum.cancelled - READ_ONCE(shard->retired);
+	pending = scheduled - cancelled - READ_ONCE(shard->retired);
 	stats->pending += max(pending, 0L);
-	stats->scheduled += sum.scheduled;
-	stats->rearmed += sum.rearmed;
+	stats->scheduled += scheduled;
+	stats->rearmed += rearmed;
 	stats->expired += READ_ONCE(shard->expired);
-	stats->cancelled += sum.cancelled;
+	stats->cancelled += cancelled;
 	stats->handed_back += READ_ONCE(shard->handed_back);
-	stats->rejected += sum.rejected;
+	stats->rejected += rejected;
 	stats->late += READ_ONCE(shard->late);
 	stats->behind += READ_ONCE(shard->behind);
 	stats->overruns += READ_ONCE(shard->overruns);
