@@ -54,25 +54,21 @@ DEFINE_SHOW_ATTRIBUTE(hwt_params);
 
 static int hwt_stats_show(struct seq_file *m, void *unused)
 {
+	/* In the order of the members of struct hwt_wheel_stats. The last one is not shown. */
+	static const char * const names[] = {
+		"pending", "scheduled", "rearmed", "expired", "cancelled", "handed_back",
+		"rejected", "late", "behind", "overruns", "collected", "wakeups", "passes",
+		"clock_sets",
+	};
 	struct hwt_wheel_stats stats;
+	const u64 *values = (const u64 *)&stats;
+	unsigned int i;
 
+	BUILD_BUG_ON(offsetof(struct hwt_wheel_stats, slowest_ns) !=
+		     ARRAY_SIZE(names) * sizeof(*values));
 	hwt_wheel_get_stats(m->private, &stats);
-#define HWT_STATS_SHOW(_name)	seq_printf(m, #_name " %llu\n", stats._name)
-	HWT_STATS_SHOW(pending);
-	HWT_STATS_SHOW(scheduled);
-	HWT_STATS_SHOW(rearmed);
-	HWT_STATS_SHOW(expired);
-	HWT_STATS_SHOW(cancelled);
-	HWT_STATS_SHOW(handed_back);
-	HWT_STATS_SHOW(rejected);
-	HWT_STATS_SHOW(late);
-	HWT_STATS_SHOW(behind);
-	HWT_STATS_SHOW(overruns);
-	HWT_STATS_SHOW(collected);
-	HWT_STATS_SHOW(wakeups);
-	HWT_STATS_SHOW(passes);
-	HWT_STATS_SHOW(clock_sets);
-#undef HWT_STATS_SHOW
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		seq_printf(m, "%s %llu\n", names[i], values[i]);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(hwt_stats);
