@@ -2,6 +2,7 @@
 /* The module: its parameters, initialisation and exit */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/module.h>
 
@@ -67,7 +68,6 @@ static int __init hwt_params_check(void)
 
 static int __init hwt_init(void)
 {
-	struct dentry *debugfs;
 	int ret;
 
 	ret = hwt_params_check();
@@ -76,26 +76,18 @@ static int __init hwt_init(void)
 	ret = hwt_registry_init();
 	if (ret)
 		return ret;
-	ret = hwt_wheels_init();
-	if (ret)
-		goto err_registry;
 	if (debug)
 		static_branch_enable(&hwt_debug);
-	debugfs = hwt_debugfs_init();
-	ret = hwt_system_wheels_create();
+	hwt_debugfs_init();
+	ret = hwt_wheels_init();
 	if (ret)
 		goto err_debugfs;
-	ret = hwt_chardev_init(debugfs);
-	if (ret)
-		goto err_wheel;
-	return 0;
-
-err_wheel:
-	hwt_system_wheels_destroy();
-err_debugfs:
-	hwt_debugfs_exit();
+	ret = hwt_chardev_init(hwt_debugfs_root);
+	if (!ret)
+		return 0;
 	hwt_wheels_exit();
-err_registry:
+err_debugfs:
+	debugfs_remove(hwt_debugfs_root);
 	hwt_registry_exit();
 	return ret;
 }
@@ -104,9 +96,8 @@ err_registry:
 static void __exit hwt_exit(void)
 {
 	hwt_chardev_exit();
-	hwt_system_wheels_destroy();
-	hwt_debugfs_exit();
 	hwt_wheels_exit();
+	debugfs_remove(hwt_debugfs_root);
 	hwt_registry_exit();
 }
 

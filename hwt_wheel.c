@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The functions of hwt.h for wheels: create, share, stop, destroy, flush and query them */
+#include <linux/debugfs.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/init.h>
@@ -55,7 +56,8 @@ static void hwt_wheel_dispose(struct hwt_wheel *wheel)
 {
 	struct hwt_shard *shard;
 
-	hwt_debugfs_remove(wheel);
+	/* When this returns, no reader of the wheel's files is left. */
+	debugfs_remove(wheel->debugfs);
 	hwt_wheel_unregister(wheel);
 	for (shard = wheel->first_shard; shard; shard = shard->next)
 		hwt_wait_unused(shard);
@@ -413,42 +415,40 @@ static void hwt_system_wheel_put(struct hwt_wheel *wheel)
 	hwt_wheel_dispose(wheel);
 }
 
-int __init hwt_system_wheels_create(void)
+/* -- The module -------------------------------------------------------------- */
+
+/* Create the workqueue and the system wheels. */
+int __init hwt_wheels_init(void)
 {
 	const struct hwt_wheel_params params = { .name = "hwt_system" };
 	const struct hwt_wheel_params params_bh = {
 		.name = "hwt_system_bh", .flags = HWT_BH, .tick_ns = TICK_NSEC,
 	};
+	int ret;
 
-	hwt_system_wheel = hwt_system_wheel_get(&params);
-	if (IS_ERR(hwt_system_wheel))
-		return PTR_ERR(hwt_system_wheel);
-	hwt_system_bh_wheel = hwt_system_wheel_get(&params_bh);
-	if (!IS_ERR(hwt_system_bh_wheel))
-		return 0;
-	hwt_system_wheel_put(hwt_system_wheel);
-	return PTR_ERR(hwt_system_bh_wheel);
-}
-
-/* Destroy the system wheels. No client uses them any more. */
-void hwt_system_wheels_destroy(void)
-{
-	hwt_system_wheel_put(hwt_system_bh_wheel);
-	hwt_system_wheel_put(hwt_system_wheel);
-}
-
-/* -- The module -------------------------------------------------------------- */
-
-int __init hwt_wheels_init(void)
-{
 	hwt_shards_default = hwt_shards_choose(hwt_shards);
 	/* The rescuer thread has this name. "hwt" would make it look like a thread of a wheel. */
 	hwt_wq = alloc_workqueue("wq_hwt", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return hwt_wq ? 0 : -ENOMEM;
+	if (!hwt_wq)
+		return -ENOMEM;
+	hwt_system_wheel = hwt_system_wheel_get(&params);
+	ret = PTR_ERR_OR_ZERO(hwt_system_wheel);
+	if (ret)
+		goto err_wq;
+	hwt_system_bh_wheel = hwt_system_wheel_get(&params_bh);
+	ret = PTR_ERR_OR_ZERO(hwt_system_bh_wheel);
+	if (!ret)
+		return 0;
+	hwt_system_wheel_put(hwt_system_wheel);
+err_wq:
+	destroy_workqueue(hwt_wq);
+	return ret;
 }
 
-/* No wheel exists: the system wheels were destroyed, and any other wheel keeps hwt loaded. */
+/* No client uses the system wheels any more, and any other wheel would keep hwt loaded. */
 void hwt_wheels_exit(void)
 {
+	hwt_system_wheel_put(hwt_system_bh_wheel);
+	hwt_system_wheel_put(hwt_system_wheel);
 	destroy_workqueue(hwt_wq);
 }

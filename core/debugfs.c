@@ -13,7 +13,8 @@
 #include "core/debugfs.h"
 #include "core/shard.h"
 
-static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;
+struct dentry *hwt_debugfs_root;
+static struct dentry *hwt_debugfs_wheels;
 
 /* -- Files ----------------------------------------------------------------- */
 
@@ -164,21 +165,9 @@ void hwt_debugfs_add(struct hwt_wheel *wheel)
 	wheel->debugfs = dir;
 }
 
-/* Remove a wheel from debugfs. When this returns, no reader of the wheel's files is left. */
-void hwt_debugfs_remove(struct hwt_wheel *wheel)
-{
-	debugfs_remove(wheel->debugfs);
-}
-
-/* Create the module's directory. Return the directory, to which the device adds its own files. */
-struct dentry * __init hwt_debugfs_init(void)
+/* Create the module's directory. The device adds its own files. */
+void __init hwt_debugfs_init(void)
 {
 	hwt_debugfs_root = debugfs_create_dir("hwt", NULL);
 	hwt_debugfs_wheels = debugfs_create_dir("wheels", hwt_debugfs_root);
-	return hwt_debugfs_root;
-}
-
-void hwt_debugfs_exit(void)
-{
-	debugfs_remove(hwt_debugfs_root);
 }

@@ -5,9 +5,9 @@
 
 #include "core/wheel.h"
 
-struct dentry *hwt_debugfs_init(void);
-void hwt_debugfs_exit(void);
+extern struct dentry *hwt_debugfs_root;
+
+void hwt_debugfs_init(void);
 void hwt_debugfs_add(struct hwt_wheel *wheel);
-void hwt_debugfs_remove(struct hwt_wheel *wheel);
 
 #endif /* _HWT_CORE_DEBUGFS_H */

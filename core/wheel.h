@@ -74,7 +74,5 @@ static inline struct hwt_shard *hwt_shard_here(const struct hwt_wheel *wheel)
 
 int hwt_wheels_init(void);
 void hwt_wheels_exit(void);
-int hwt_system_wheels_create(void);
-void hwt_system_wheels_destroy(void);
 
 #endif /* _HWT_CORE_WHEEL_H */

@@ -81,27 +81,25 @@ MODULE_PARM_DESC(debug, "Report timeouts that are not initialised, initialised o
     ("hwt_main.c", "debug", "freed while held (default N)\");\n", "freed while held (default N)\");\n#endif\n"),
     # The device is a module of its own, with the core's directory in debugfs.
     ("hwt_main.c", None, '#include "hwt_chardev.h"\n', ""),
-    ("hwt_main.c", None, "\tstruct dentry *debugfs;\n", ""),
-    ("hwt_main.c", None, "\tdebugfs = hwt_debugfs_init();\n", "\thwt_debugfs_init();\n"),
-    ("hwt_main.c", None, "\tret = hwt_chardev_init(debugfs);\n\tif (ret)\n\t\tgoto err_wheel;\n", ""),
-    ("hwt_main.c", None, "err_wheel:\n\thwt_system_wheels_destroy();\n", ""),
+    ("hwt_main.c", None, """	if (ret)
+		goto err_debugfs;
+	ret = hwt_chardev_init(hwt_debugfs_root);
+	if (!ret)
+		return 0;
+	hwt_wheels_exit();
+err_debugfs:
+""", """	if (!ret)
+		return 0;
+"""),
     ("hwt_main.c", None, "\thwt_chardev_exit();\n", ""),
     ("hwt_main.c", None, "/* No file of /dev/hwt is open, and no client has a wheel: either would keep hwt loaded. */",
      "/* No client has a wheel, which would keep hwt loaded. */"),
     # Built in, hwt is there before the drivers that use it.
     ("hwt_main.c", None, "module_init(hwt_init);", "subsys_initcall(hwt_init);"),
     ("hwt_main.c", None, 'MODULE_VERSION(HWT_VERSION);\n', ""),
-    ("core/debugfs.h", None, "struct dentry *hwt_debugfs_init(void);", "extern struct dentry *hwt_debugfs_root;\n\nvoid hwt_debugfs_init(void);"),
-    ("core/debugfs.c", "!device", "static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;",
-     "struct dentry *hwt_debugfs_root;\nstatic struct dentry *hwt_debugfs_wheels;"),
-    ("core/debugfs.c", "device", "static struct dentry *hwt_debugfs_root, *hwt_debugfs_wheels;",
-     'struct dentry *hwt_debugfs_root;\nEXPORT_SYMBOL_FOR_MODULES(hwt_debugfs_root, "hwt_dev");\n\n'
-     "static struct dentry *hwt_debugfs_wheels;"),
+    ("core/debugfs.c", "device", "struct dentry *hwt_debugfs_root;\n",
+     'struct dentry *hwt_debugfs_root;\nEXPORT_SYMBOL_FOR_MODULES(hwt_debugfs_root, "hwt_dev");\n\n'),
     ("core/debugfs.c", "device", "#include <linux/debugfs.h>\n", "#include <linux/debugfs.h>\n#include <linux/export.h>\n"),
-    ("core/debugfs.c", None, "struct dentry * __init hwt_debugfs_init(void)", "void __init hwt_debugfs_init(void)"),
-    ("core/debugfs.c", None, "\treturn hwt_debugfs_root;\n", ""),
-    ("core/debugfs.c", None, "/* Create the module's directory. Return the directory, to which the device adds its own files. */",
-     "/* Create the directory of hwt. The device adds its own file. */"),
     # The tests and models of the project are not part of the series.
     ("core/state.h", None, """ * side effects. tests/unit/state.c calls them with every combination of bits, and "make
  * check-verify" compares their results with those of the model in tests/verify.

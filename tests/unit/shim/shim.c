@@ -11,6 +11,7 @@
 
 #include "shim.h"
 #include "core/clock.h"
+#include "core/cpus.h"
 #include "core/engine.h"
 #include "core/registry.h"
 #include "core/wheel.h"
@@ -104,8 +105,10 @@ void shim_start(void)
 		cpumask_set_cpu(cpu, &shim_online);
 	}
 	shim_thread_start(0);
-	if (hwt_registry_init() || hwt_wheels_init())
+	if (hwt_registry_init())
 		shim_die("module_init");
+	/* As hwt_wheels_init(), but without the system wheels. */
+	hwt_shards_default = hwt_shards_choose(hwt_shards);
 }
 
 struct task_struct *shim_kthread_create(int (*function)(void *arg), void *arg)
@@ -287,21 +290,7 @@ void shim_trace(const char *name)
 }
 
 /* There is no debugfs. */
-struct dentry *hwt_debugfs_init(void)
-{
-	return NULL;
-}
-
-void hwt_debugfs_exit(void)
-{
-}
-
 void hwt_debugfs_add(struct hwt_wheel *wheel)
-{
-	(void)wheel;
-}
-
-void hwt_debugfs_remove(struct hwt_wheel *wheel)
 {
 	(void)wheel;
 }

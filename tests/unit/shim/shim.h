@@ -66,6 +66,7 @@
 #define module_name(module)	((void)(module), "bench")
 #define __module_get(module)	((void)(module))
 #define module_put(module)	((void)(module))
+#define debugfs_remove(dentry)	((void)(dentry))
 #define MODULE_STATE_GOING	2
 #define ERESTARTSYS		512
 #define NOTIFY_DONE		0
