@@ -230,6 +230,7 @@ static int hwt_worker_thread(void *arg)
 			hwt_runner_break(shard, &worker->runner);
 		}
 	}
+	list_del(&worker->runner.entry);
 	spin_unlock_irq(&shard->lock);
 	complete(&shard->exited);
 	return 0;
@@ -237,23 +238,17 @@ static int hwt_worker_thread(void *arg)
 
 /* -- Creation and end ------------------------------------------------------ */
 
-static void hwt_workers_stop(struct hwt_shard *shard, unsigned int n)
+/* Wait for the exit of a thread that has left its loop, or was never woken, and drop it. */
+static void hwt_thread_free(struct task_struct *task)
 {
-	struct hwt_runner *runner;
-
-	while (n--) {
-		runner = &shard->worker[n].runner;
-		kthread_stop(runner->task);
-		spin_lock_irq(&shard->lock);
-		list_del(&runner->entry);
-		spin_unlock_irq(&shard->lock);
-	}
+	kthread_stop(task);
+	put_task_struct(task);
 }
 
 static void hwt_workers_free(struct hwt_shard *shard, unsigned int n)
 {
 	while (n--)
-		put_task_struct(shard->worker[n].runner.task);
+		hwt_thread_free(shard->worker[n].runner.task);
 	kfree(shard->worker);
 }
 
@@ -305,7 +300,6 @@ int hwt_threads_start(struct hwt_shard *shard, gfp_t gfp)
 	return 0;
 
 err:
-	hwt_workers_stop(shard, n);
 	hwt_workers_free(shard, n);
 	return ret;
 }
@@ -326,10 +320,10 @@ static void hwt_threads_move_here(struct hwt_shard *shard)
 }
 
 /*
- * End the threads of a stopping shard. They are in no callback, and serve no timeout any more. Move
- * pinned threads to this CPU: a real-time task that never sleeps may occupy the shard's CPUs.
- * Repeat the move during the wait, because a thread may pin itself to the shard's CPUs after the
- * first move.
+ * Make the threads of a stopping shard leave their loops, and wait for this. They are in no
+ * callback, and serve no timeout any more. Move pinned threads to this CPU: a real-time task that
+ * never sleeps may occupy the shard's CPUs. Repeat the move during the wait, because a thread may
+ * pin itself to the shard's CPUs after the first move.
  */
 void hwt_threads_stop(struct hwt_shard *shard)
 {
@@ -343,14 +337,12 @@ void hwt_threads_stop(struct hwt_shard *shard)
 	for (n = 0; n < 1 + shard->nr_workers; n++)
 		while (!wait_for_completion_timeout(&shard->exited, HZ / 20))
 			hwt_threads_move_here(shard);
-	kthread_stop(shard->thread);
-	hwt_workers_stop(shard, shard->nr_workers);
 }
 
-/* Drop the references to a shard's threads. They have ended, and no context wakes them any more. */
+/* Free a shard's threads. They have left their loops, and no context wakes them any more. */
 void hwt_threads_free(struct hwt_shard *shard)
 {
-	put_task_struct(shard->thread);
+	hwt_thread_free(shard->thread);
 	hwt_workers_free(shard, shard->nr_workers);
 }
 
