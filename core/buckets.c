@@ -34,11 +34,6 @@ struct hwt_search {
 	unsigned int		cost;	/* in units of the time to look at one timeout */
 };
 
-static u64 hwt_timeout_tick(const struct hwt_timeout *timeout)
-{
-	return hwt_timeout_state(timeout) >> HWT_TICK_SHIFT;
-}
-
 static struct hwt_level *hwt_top_level(struct hwt_buckets *buckets)
 {
 	return &buckets->level[buckets->levels - 1];
@@ -73,7 +68,7 @@ static void hwt_top_lower(struct hwt_buckets *buckets, const struct hwt_bucket *
 void hwt_buckets_insert(struct hwt_buckets *buckets, struct hwt_timeout *timeout)
 {
 	const struct hwt_level *level = buckets->level, *top = hwt_top_level(buckets);
-	u64 tick = hwt_timeout_tick(timeout), diff = tick ^ buckets->cursor;
+	u64 tick = hwt_timeout_state(timeout) >> HWT_TICK_SHIFT, diff = tick ^ buckets->cursor;
 	struct list_head *list = &buckets->due;
 	struct hwt_bucket *bucket;
 
