@@ -208,7 +208,7 @@ static void *work(void *arg)
 	bench_pin(pthread_self(), worker->number);
 	shim_thread_start(worker->number);
 	for (i = 0; i < items_each; i++)
-		hwt_timeout_init(&worker->items[i].timeout, wheel, &ops);
+		hwt_timeout_init(&worker->items[i].timeout, locked ? NULL : wheel, &ops);
 	for (op = ARM; op < OPS; op++)
 		worker->ns[op] = 0;
 	for (op = ARM; op <= ARM_OTHER; op++) {
