@@ -119,7 +119,8 @@ static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
 
 	if (n < 2)
 		return;
-	if (kmem_cache_alloc_bulk(hwt_one_shot_cache, HWT_GFP_USER, n, prealloc->entries))
+	if (kmem_cache_alloc_bulk(hwt_one_shot_cache, HWT_GFP_USER | __GFP_ZERO, n,
+				  prealloc->entries))
 		prealloc->n = n;
 	else
 		prealloc->taken = 0;
@@ -131,7 +132,7 @@ static void *hwt_prealloc_take(struct hwt_prealloc *prealloc)
 		hwt_prealloc_fill(prealloc);
 	prealloc->taken++;
 	return prealloc->n ? prealloc->entries[--prealloc->n] :
-			  kmem_cache_alloc(hwt_one_shot_cache, HWT_GFP_USER);
+			  kmem_cache_zalloc(hwt_one_shot_cache, HWT_GFP_USER);
 }
 
 void hwt_prealloc_free(struct hwt_prealloc *prealloc)
@@ -157,7 +158,6 @@ void hwt_entry_free(struct hwt_entry *entry)
 struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *prealloc,
 				  const struct hwt_op *op)
 {
-	bool periodic = op->mode != HWT_MODE_ONE_SHOT;
 	struct hwt_entry *entry;
 	int ret;
 
@@ -167,11 +167,11 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 		xa_unlock(&ctx->entries);
 		return ERR_PTR(ret);
 	}
-	if (periodic)
-		entry = kmalloc(sizeof(*entry), HWT_GFP_USER);
+	if (op->mode != HWT_MODE_ONE_SHOT)
+		entry = kzalloc(sizeof(*entry), HWT_GFP_USER);
 	else
 		entry = prealloc ? hwt_prealloc_take(prealloc) :
-				   kmem_cache_alloc(hwt_one_shot_cache, HWT_GFP_USER);
+				   kmem_cache_zalloc(hwt_one_shot_cache, HWT_GFP_USER);
 	if (!entry) {
 		hwt_user_drop_timeout(ctx->user);
 		return ERR_PTR(-ENOMEM);
@@ -181,32 +181,10 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 	entry->id = op->id;
 	entry->user_data = op->user_data;
 	entry->due_ns = HWT_NEVER;
-	entry->generation = 0;
 	entry->mode = op->mode;
-	entry->final = false;
-	entry->holds = 0;
-	entry->gone = false;
-	entry->uring = false;
-	if (periodic) {
-		/* Clear members that hwt_deadline() may read before the first firing sets them. */
-		memset(&entry->periodic, 0, sizeof(entry->periodic));
+	if (hwt_entry_periodic(entry))
 		entry->period_ns = op->period_ns;
-		entry->overruns = 0;
-		entry->missed = 0;
-	}
 	return entry;
-}
-
-/* Initialise a timeout. ctx->wheel is constant: stats.timeouts is not 0, so HWT_IOC_SETUP fails. */
-static void hwt_entry_prepare(struct hwt_context *ctx, struct hwt_entry *entry)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	if (ctx->wheel) {
-		hwt_thread_init(entry);
-	} else {
-		atomic64_set(&entry->timeout.state, 0);
-		entry->timeout.link.next = NULL;
-	}
 }
 
 /*
@@ -221,11 +199,16 @@ struct hwt_entry *hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *en
 	u32 slot;
 	int ret;
 
+	/*
+	 * ctx->wheel and ctx->keyed do not change any more: HWT_IOC_SETUP takes the lock, and fails
+	 * while stats.timeouts is not 0.
+	 */
+	if (ctx->wheel)
+		hwt_thread_init(entry);
 	if (old)
 		return old;
 	if (ctx->stats.timeouts >= hwt_context_max_timeouts(ctx))
 		return ERR_PTR(hwt_context_limited(ctx, HWT_LIMIT_TIMEOUTS));
-	/* ctx->keyed cannot change now: HWT_IOC_SETUP fails while stats.timeouts is not 0. */
 	ctx->stats.timeouts++;
 	ret = __xa_alloc(&ctx->entries, &slot, entry,
 			 ctx->keyed ? XA_LIMIT(0, HWT_KEYED_MAX - 1) : xa_limit_32b, HWT_GFP_USER);
@@ -246,7 +229,6 @@ struct hwt_entry *hwt_entry_insert(struct hwt_context *ctx, struct hwt_entry *en
 		ctx->stats.timeouts--;
 		return ret ? ERR_PTR(ret) : old;
 	}
-	hwt_entry_prepare(ctx, entry);
 	WRITE_ONCE(ctx->fixed, true);
 	ctx->stats.pending++;
 	return entry;
@@ -407,7 +389,6 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt
 
 	if (ret)
 		return ret;
-	hwt_entry_prepare(ctx, entry);
 	/*
 	 * If @old is pending, hwt_entry_disarm() makes room under max_pending, so hwt_entry_arm()
 	 * cannot fail. If @old is not pending, hwt_entry_disarm() does nothing, so @old is
