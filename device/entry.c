@@ -182,6 +182,7 @@ struct hwt_entry *hwt_entry_alloc(struct hwt_context *ctx, struct hwt_prealloc *
 	entry->user_data = op->user_data;
 	entry->due_ns = HWT_NEVER;
 	entry->mode = op->mode;
+	entry->holds = 1;
 	if (hwt_entry_periodic(entry))
 		entry->period_ns = op->period_ns;
 	return entry;
@@ -340,15 +341,11 @@ int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, 
 static void hwt_entry_end(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
-	struct hwt_context *ctx = entry->ctx;
-
 	hwt_event_drop(entry);
 	hwt_uring_end(entry, -ECANCELED);
 	hwt_entry_set_final(entry);
-	ctx->stats.timeouts--;
-	if (entry->holds)
-		entry->gone = true;
-	else
+	entry->ctx->stats.timeouts--;
+	if (!--entry->holds)
 		hwt_entry_free(entry);
 }
 
@@ -386,23 +383,24 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt
 {
 	int ret = hwt_entry_refuse(old, op, op->period_ns, offset);
 	struct hwt_context *ctx = entry->ctx;
+	bool final = old->final;
 
 	if (ret)
 		return ret;
 	/*
-	 * If @old is pending, hwt_entry_disarm() makes room under max_pending, so hwt_entry_arm()
-	 * cannot fail. If @old is not pending, hwt_entry_disarm() does nothing, so @old is
-	 * unchanged even if hwt_entry_arm() fails.
+	 * If @old is pending, its disarm makes room under max_pending, so hwt_entry_arm() cannot
+	 * fail. Else the disarm does nothing, and hwt_entry_arm() may fail. If the wheel's thread
+	 * is about to fire @old then, it waits for this lock: leave @old as it was.
 	 */
 	hwt_entry_disarm(old);
-	ctx->stats.pending += old->final;
+	hwt_entry_set_final(old);
+	ctx->stats.pending++;
 	ret = hwt_entry_arm(entry, op, op->period_ns, offset);
 	if (ret) {
-		ctx->stats.pending -= old->final;
+		old->final = final;
+		ctx->stats.pending -= final;
 		return ret;
 	}
-	/* hwt_entry_end() of a pending @old subtracts 1, but @entry is pending instead: add 1. */
-	ctx->stats.pending += !old->final;
 	/* The slot and the key exist already, so these stores need no memory, and cannot fail. */
 	entry->slot = old->slot;
 	__xa_store(&ctx->entries, entry->slot, entry, 0);

@@ -48,9 +48,9 @@ struct io_uring_cmd;
  * @mode:      the mode of the timeout (HWT_MODE_)
  * @final:     true if the timeout will not fire: it was cancelled, or is a one-shot that has fired.
  *             False again if the program then modifies the one-shot.
- * @holds:     with a wheel, the number of holds whose ->release has not been called. At most 2: a
- *             hold that has ended, and a new hold, if the timeout was then armed again
- * @gone:      true if the entry was removed from the table while @holds was not 0
+ * @holds:     1 until the entry is removed from the table; with a wheel, plus the number of holds
+ *             whose ->release has not been called. These are at most 2: a hold that has ended, and
+ *             a new hold, if the timeout was then armed again
  * @uring:     true if the timeout completes a command of io_uring instead of having an event. Set
  *             when the timeout is first armed; constant afterwards.
  * @timeout:   the timeout. The memory of a one-shot's entry ends with this member.
@@ -82,7 +82,6 @@ struct hwt_entry {
 	u32			mode : 2;
 	u32			final : 1;
 	u32			holds : 2;
-	u32			gone : 1;
 	u32			uring : 1;
 	union {
 		struct hwt_timeout	timeout;

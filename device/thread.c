@@ -68,8 +68,7 @@ static void hwt_thread_release(struct hwt_timeout *timeout)
 	struct hwt_context *ctx = entry->ctx;
 
 	xa_lock(&ctx->entries);
-	entry->holds--;
-	if (entry->gone && !entry->holds)
+	if (!--entry->holds)
 		hwt_entry_free(entry);
 	xa_unlock(&ctx->entries);
 }
