@@ -86,17 +86,6 @@ int hwt_keys_init(struct hwt_context *ctx)
 	return rhashtable_init(&ctx->keys, &hwt_key_params);
 }
 
-static struct hwt_entry *hwt_entry_lookup(struct hwt_context *ctx, u64 id)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	struct hwt_entry *entry;
-
-	if (ctx->keyed)
-		return rhashtable_lookup_fast(&ctx->keys, &id, hwt_key_params);
-	entry = xa_load(&ctx->entries, lower_32_bits(id));
-	return entry && entry->id == id ? entry : NULL;
-}
-
 /*
  * Find the entry of an id for an operation. If the timeout is due, fire it first, so that the
  * operation finds it in the state after the firing. Return NULL if no entry has the id, or if the
@@ -105,11 +94,15 @@ static struct hwt_entry *hwt_entry_lookup(struct hwt_context *ctx, u64 id)
 struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 	__must_hold(&ctx->entries.xa_lock)
 {
-	struct hwt_entry *entry = hwt_entry_lookup(ctx, id);
+	struct hwt_entry *entry;
 
-	if (!entry || ctx->wheel || !hwt_pass_settle(entry))
-		return entry;
-	return NULL;
+	if (ctx->keyed)
+		entry = rhashtable_lookup_fast(&ctx->keys, &id, hwt_key_params);
+	else
+		entry = xa_load(&ctx->entries, lower_32_bits(id));
+	if (!entry || entry->id != id)
+		return NULL;
+	return ctx->wheel || !hwt_pass_settle(entry) ? entry : NULL;
 }
 
 /* Allocate at most as many entries as were handed out before: so at most half remain unused. */
@@ -279,14 +272,13 @@ int hwt_entry_arm(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, s64
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	u64 time_ns = hwt_entry_time(entry, op, period_ns, offset);
-	bool absolute = op->flags & HWT_ARM_ABSOLUTE;
 	struct hwt_context *ctx = entry->ctx;
 	int ret = 0;
 
 	if (ctx->wheel)
 		ret = hwt_thread_arm(entry, op, time_ns, period_ns);
 	else
-		ret = hwt_pass_arm(entry, time_ns, absolute, op->slack_ns);
+		ret = hwt_pass_arm(entry, op, time_ns);
 	if (ret)
 		return ret;
 	ctx->generation += ctx->generation == U32_MAX ? 2 : 1;
@@ -315,14 +307,13 @@ int hwt_entry_modify(struct hwt_entry *entry, struct hwt_op *op, u64 period_ns, 
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	int ret = hwt_entry_refuse(entry, op, period_ns, offset);
-	u32 was;
+	u32 was = hwt_entry_state(entry);
 
 	if (ret)
 		return ret;
 	ret = hwt_entry_arm(entry, op, period_ns, offset);
 	if (ret)
 		return ret;
-	was = hwt_entry_state(entry);
 	hwt_event_drop(entry);
 	entry->due_ns = HWT_NEVER;
 	entry->ctx->stats.pending += entry->final;
@@ -407,7 +398,6 @@ int hwt_entry_replace(struct hwt_entry *old, struct hwt_entry *entry, struct hwt
 	rhashtable_replace_fast(&ctx->keys, &old->node, &entry->node, hwt_key_params);
 	ctx->stats.timeouts++;
 	ctx->stats.cancelled++;
-	ctx->stats.scheduled++;
 	hwt_entry_end(old);
 	return 0;
 }

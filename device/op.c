@@ -53,55 +53,22 @@ static bool hwt_op_move(struct hwt_context *ctx, struct hwt_op *op, s64 offset, 
 }
 
 /*
- * Put @entry into the table and arm it. If another timeout has the key, modify that timeout or, if
- * its mode differs, replace it by @entry; with @cmd, fail. Unless the result is 0, free @entry.
- */
-static int hwt_op_schedule_entry(struct hwt_context *ctx, struct hwt_entry *entry,
-				 struct hwt_op *op, s64 offset, struct io_uring_cmd *cmd)
-	__must_hold(&ctx->entries.xa_lock)
-{
-	struct hwt_entry *old = hwt_entry_insert(ctx, entry);
-	int ret = -EEXIST;
-
-	if (old == entry) {
-		ret = hwt_entry_arm(entry, op, op->period_ns, offset);
-		if (ret) {
-			hwt_entry_remove(entry);
-			return ret;
-		}
-		ctx->stats.scheduled++;
-		op->id = entry->id;
-		if (cmd)
-			hwt_uring_attach(entry, cmd);
-		return 0;
-	}
-	if (IS_ERR(old))
-		ret = PTR_ERR(old);
-	else if (!cmd && old->mode != op->mode)
-		ret = hwt_entry_replace(old, entry, op, offset);
-	else if (!cmd)
-		ret = hwt_entry_modify(old, op, op->period_ns, offset);
-	if (ret)
-		hwt_entry_free(entry);
-	return ret;
-}
-
-/*
- * Create and arm a timeout or, if a timeout has the key op->id already, move that timeout. @op gets
- * the generation and, without keys, the new id. @offset: the result of hwt_context_offset().
- * @prealloc: memory for entries, or NULL. @cmd: a command of io_uring that the timeout completes
- * instead of having events, or NULL. Return 0 for a new timeout, which then owns @cmd; the
- * HWT_STATE_ bits that the key's timeout had before the call; or a negative error.
+ * Create and arm a timeout. If a timeout has the key op->id already, move that timeout or, if its
+ * mode differs, replace it; with @cmd, fail. @op gets the generation and, without keys, the new id.
+ * @offset: the result of hwt_context_offset(). @prealloc: memory for entries, or NULL. @cmd: a
+ * command of io_uring that the timeout completes instead of having events, or NULL. Return 0 for a
+ * new timeout, which then owns @cmd; the HWT_STATE_ bits that the key's timeout had before the
+ * call; or a negative error.
  */
 int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 		    struct hwt_prealloc *prealloc, struct io_uring_cmd *cmd)
 {
 	bool keyed = READ_ONCE(ctx->keyed);
-	struct hwt_entry *entry;
+	struct hwt_entry *entry, *old;
 	int ret;
 
 	if (op->flags & ~(HWT_ARM_ABSOLUTE | (keyed ? HWT_OP_CONDITIONS : 0)) ||
-	    (keyed && op->user_data) || (cmd && !keyed) ||
+	    (keyed && op->user_data) ||
 	    !hwt_op_times_valid(op->mode, op->period_ns, op->slack_ns))
 		return -EINVAL;
 	if (keyed && !cmd && hwt_op_move(ctx, op, offset, &ret))
@@ -110,27 +77,31 @@ int hwt_op_schedule(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
 	if (IS_ERR(entry))
 		return PTR_ERR(entry);
 	xa_lock(&ctx->entries);
-	if (keyed == ctx->keyed) {
-		ret = hwt_op_schedule_entry(ctx, entry, op, offset, cmd);
+	/* HWT_IOC_SETUP may have set ctx->keyed meanwhile. */
+	old = keyed == ctx->keyed ? hwt_entry_insert(ctx, entry) : ERR_PTR(-EINVAL);
+	if (IS_ERR(old))
+		ret = PTR_ERR(old);
+	else if (old == entry)
+		ret = hwt_entry_arm(entry, op, op->period_ns, offset);
+	else if (cmd)
+		ret = -EEXIST;
+	else if (old->mode == op->mode)
+		ret = hwt_entry_modify(old, op, op->period_ns, offset);
+	else
+		ret = hwt_entry_replace(old, entry, op, offset);
+
+	if (!ret) {
+		ctx->stats.scheduled++;
+		op->id = entry->id;
+		if (cmd)
+			hwt_uring_attach(entry, cmd);
+	} else if (old == entry) {
+		hwt_entry_remove(entry);
 	} else {
-		/* HWT_IOC_SETUP has set ctx->keyed meanwhile. */
 		hwt_entry_free(entry);
-		ret = -EINVAL;
 	}
 	xa_unlock(&ctx->entries);
 	return ret;
-}
-
-static int hwt_op_modify_entry(struct hwt_entry *entry, struct hwt_op *op, s64 offset)
-	__must_hold(&entry->ctx->entries.xa_lock)
-{
-	u64 period_ns = op->period_ns ?: hwt_entry_period(entry);
-
-	/* With keys, an entry has no user data: its hash node uses that memory. */
-	if (((op->flags & HWT_ARM_USER_DATA) && entry->ctx->keyed) ||
-	    !hwt_op_times_valid(entry->mode, period_ns, op->slack_ns))
-		return -EINVAL;
-	return hwt_entry_modify(entry, op, period_ns, offset);
 }
 
 /*
@@ -140,16 +111,26 @@ static int hwt_op_modify_entry(struct hwt_entry *entry, struct hwt_op *op, s64 o
 int hwt_op_modify(struct hwt_context *ctx, struct hwt_op *op, s64 offset, u64 *remaining_ns)
 {
 	struct hwt_entry *entry;
-	int ret;
+	int ret = -ENOENT;
+	u64 period_ns;
 
 	if (op->flags & ~(HWT_ARM_ABSOLUTE | HWT_ARM_USER_DATA | HWT_OP_CONDITIONS) || op->mode ||
 	    (op->user_data && !(op->flags & HWT_ARM_USER_DATA)))
 		return -EINVAL;
 	xa_lock(&ctx->entries);
 	entry = hwt_entry_find(ctx, op->id);
-	if (entry && remaining_ns)
+	if (!entry)
+		goto out;
+	if (remaining_ns)
 		*remaining_ns = hwt_entry_remaining(entry);
-	ret = entry ? hwt_op_modify_entry(entry, op, offset) : -ENOENT;
+	period_ns = op->period_ns ?: hwt_entry_period(entry);
+	/* With keys, an entry has no user data: its hash node uses that memory. */
+	if ((op->flags & HWT_ARM_USER_DATA && ctx->keyed) ||
+	    !hwt_op_times_valid(entry->mode, period_ns, op->slack_ns))
+		ret = -EINVAL;
+	else
+		ret = hwt_entry_modify(entry, op, period_ns, offset);
+out:
 	xa_unlock(&ctx->entries);
 	return ret;
 }
@@ -196,24 +177,20 @@ int hwt_op_get(struct hwt_context *ctx, struct hwt_op *op, s64 offset)
 	return ret;
 }
 
-static void hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
-		       struct hwt_prealloc *prealloc)
+static int hwt_op_run(struct hwt_context *ctx, struct hwt_op *op, s64 offset,
+		      struct hwt_prealloc *prealloc)
 {
 	switch (op->opcode) {
 	case HWT_OP_SCHEDULE:
-		op->result = hwt_op_schedule(ctx, op, offset, prealloc, NULL);
-		break;
+		return hwt_op_schedule(ctx, op, offset, prealloc, NULL);
 	case HWT_OP_MODIFY:
-		op->result = hwt_op_modify(ctx, op, offset, NULL);
-		break;
+		return hwt_op_modify(ctx, op, offset, NULL);
 	case HWT_OP_CANCEL:
-		op->result = hwt_op_cancel(ctx, op);
-		break;
+		return hwt_op_cancel(ctx, op);
 	case HWT_OP_GET:
-		op->result = hwt_op_get(ctx, op, offset);
-		break;
+		return hwt_op_get(ctx, op, offset);
 	default:
-		op->result = -EINVAL;
+		return -EINVAL;
 	}
 }
 
@@ -226,9 +203,6 @@ void hwt_op_run_sized(struct hwt_context *ctx, void *from, u32 size, s64 offset,
 
 	/* No barrier between CPUs: barrier() makes the compiler use the copy, not @from again. */
 	barrier();
-	if (ret)
-		op.result = ret;
-	else
-		hwt_op_run(ctx, &op, offset, prealloc);
+	op.result = ret ?: hwt_op_run(ctx, &op, offset, prealloc);
 	hwt_sized_store(from, size, &op, sizeof(op));
 }

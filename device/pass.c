@@ -157,11 +157,11 @@ u64 hwt_pass_slack_tick(const struct hwt_context *ctx, u64 ns, u64 slack_ns)
 }
 
 /*
- * Arm a timeout, or move it. @time_ns: a delay or, if @absolute is true, a deadline on the clock of
- * the context. A timeout that moves to a later tick stays in its bucket. When its old tick is
- * reached, the pass puts it into the right bucket. Return 0 or -ENOSPC.
+ * Arm a timeout, or move it. @time_ns: a delay, or a deadline on the context's clock. A timeout
+ * that moves to a later tick stays in its bucket. When its old tick is reached, the pass puts it
+ * into the right bucket. Return 0 or -ENOSPC.
  */
-int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_ns)
+int hwt_pass_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 time_ns)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	struct hwt_context *ctx = entry->ctx;
@@ -173,11 +173,11 @@ int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_
 	if (ctx->max_pending && !linked &&
 	    ctx->stats.pending + entry->final > ctx->max_pending)
 		return hwt_context_limited(ctx, HWT_LIMIT_PENDING);
-	if (!absolute)
+	if (!(op->flags & HWT_ARM_ABSOLUTE))
 		time_ns = hwt_add_ns(now, time_ns);
 	if (hwt_entry_periodic(entry))
 		entry->next_ns = time_ns;
-	tick = hwt_pass_slack_tick(ctx, time_ns, slack_ns);
+	tick = hwt_pass_slack_tick(ctx, time_ns, op->slack_ns);
 	if (linked && tick >= hwt_entry_tick(entry)) {
 		atomic64_set(&entry->timeout.state, tick << HWT_TICK_SHIFT);
 		return 0;

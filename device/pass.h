@@ -23,6 +23,7 @@
 
 struct hwt_context;
 struct hwt_entry;
+struct hwt_op;
 
 /**
  * struct hwt_pass - what drives the timeouts of a context without a wheel
@@ -51,7 +52,7 @@ void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *param
 void hwt_pass_alarm(struct hwt_context *ctx, u64 ns);
 void hwt_pass_clock_set(struct hwt_context *ctx);
 u64 hwt_pass_slack_tick(const struct hwt_context *ctx, u64 ns, u64 slack_ns);
-int hwt_pass_arm(struct hwt_entry *entry, u64 time_ns, bool absolute, u64 slack_ns);
+int hwt_pass_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 time_ns);
 u64 hwt_pass_rearm(struct hwt_entry *entry, u64 now_ns, u64 *due_ns);
 bool hwt_pass_settle(struct hwt_entry *entry);
 bool hwt_pass_due(struct hwt_context *ctx);
