@@ -26,10 +26,10 @@
 
 /**
  * struct hwt_rings_ctx - the rings of a context
- * @mem:        the shared memory, mapped for the kernel as long as this structure exists. Constant.
- * @ops:        the ring of operations in @mem; each operation has @op_size bytes. Constant.
+ * @mem:        the shared memory, mapped for the kernel as long as this structure exists. The ring
+ *              of operations, each of which has @op_size bytes, follows this header. Constant.
  * @events:     the ring of events in @mem. Constant.
- * @op_mask:    number of entries of @ops, minus 1. Constant.
+ * @op_mask:    number of entries of the ring of operations, minus 1. Constant.
  * @event_mask: number of entries of @events, minus 1. Constant.
  * @op_size:    the size of the program's version of struct hwt_op. Constant.
  * @offset:     the result of hwt_context_offset() in the task that created the rings. Constant.
@@ -42,7 +42,6 @@
  */
 struct hwt_rings_ctx {
 	struct hwt_rings	*mem;
-	void			*ops;
 	struct hwt_event	*events;
 	u32			op_mask;
 	u32			event_mask;
@@ -233,7 +232,7 @@ static int hwt_rings_submit(struct hwt_context *ctx, struct hwt_rings_ctx *rings
 		return -EINVAL;
 	n = min(n, max);
 	for (done = 0; done < n; ) {
-		slot = rings->ops + (size_t)(rings->op_head & rings->op_mask) * size;
+		slot = (void *)(rings->mem + 1) + (size_t)(rings->op_head & rings->op_mask) * size;
 		prealloc.ahead = n - done;
 		hwt_op_run_sized(ctx, slot, size, rings->offset, &prealloc);
 		rings->op_head++;
@@ -352,8 +351,7 @@ void hwt_rings_free(struct hwt_rings_ctx *rings)
 
 	if (!rings)
 		return;
-	if (rings->mem)
-		vunmap(rings->mem);
+	vunmap(rings->mem);
 	/* Drop a reference to each page: a page that is still pinned is freed later. */
 	for (i = 0; i < rings->pages_n && rings->pages[i]; i++)
 		__free_page(rings->pages[i]);
@@ -362,12 +360,12 @@ void hwt_rings_free(struct hwt_rings_ctx *rings)
 
 static struct hwt_rings_ctx *hwt_rings_alloc(u32 op_entries, u32 op_size, u32 event_entries)
 {
-	size_t head = sizeof(struct hwt_rings), ops, size;
+	size_t events, size;
 	struct hwt_rings_ctx *rings;
 	unsigned int i, n;
 
-	ops = array_size(op_entries, op_size);
-	size = head + ops + array_size(event_entries, sizeof(struct hwt_event));
+	events = sizeof(struct hwt_rings) + array_size(op_entries, op_size);
+	size = events + array_size(event_entries, sizeof(struct hwt_event));
 	n = PAGE_ALIGN(size) >> PAGE_SHIFT;
 	rings = kvzalloc(struct_size(rings, pages, n), HWT_GFP_USER);
 	if (!rings)
@@ -381,8 +379,7 @@ static struct hwt_rings_ctx *hwt_rings_alloc(u32 op_entries, u32 op_size, u32 ev
 	rings->mem = vmap(rings->pages, n, VM_MAP, PAGE_KERNEL);
 	if (!rings->mem)
 		goto fail;
-	rings->ops = (void *)rings->mem + head;
-	rings->events = rings->ops + ops;
+	rings->events = (void *)rings->mem + events;
 	rings->op_mask = op_entries - 1;
 	rings->event_mask = event_entries - 1;
 	rings->op_size = op_size;
@@ -430,7 +427,7 @@ int hwt_ioctl_rings(struct hwt_context *ctx, void *arg)
 	xa_unlock(&ctx->entries);
 	/* Rings of the same sizes have the same layout. */
 	args->map_size = (u64)rings->pages_n << PAGE_SHIFT;
-	args->ops_offset = rings->ops - (void *)rings->mem;
+	args->ops_offset = sizeof(*rings->mem);
 	args->events_offset = (void *)rings->events - (void *)rings->mem;
 	if (ret || old)
 		hwt_rings_free(rings);
