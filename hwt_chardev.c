@@ -257,9 +257,7 @@ static const struct file_operations hwt_fops = {
 	.unlocked_ioctl	= hwt_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.uring_cmd	= hwt_uring_issue,
-#ifdef CONFIG_PROC_FS
 	.show_fdinfo	= hwt_show_fdinfo,
-#endif
 };
 
 /* No misc device: an open of /dev/hwt may wait for memory, and all misc opens share one mutex. */
@@ -292,15 +290,14 @@ int __init hwt_chardev_init(struct dentry *debugfs)
 	ret = hwt_contexts_init();
 	if (ret)
 		return ret;
-	ret = hwt_entries_init();
-	if (ret)
-		goto err_contexts;
 	hwt_show_init(debugfs);
-	ret = hwt_device_create();
+	ret = hwt_entries_init();
+	if (!ret)
+		ret = hwt_device_create();
 	if (!ret)
 		return 0;
+	/* If there is no cache, kmem_cache_destroy() does nothing. */
 	hwt_entries_exit();
-err_contexts:
 	hwt_contexts_exit();
 	return ret;
 }

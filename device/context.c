@@ -30,7 +30,6 @@
 #include "device/ring.h"
 #include "device/pass.h"
 #include "device/setup.h"
-#include "device/sized.h"
 #include "device/user.h"
 
 #define HWT_TIMEOUTS_LIMIT	1073741824U
@@ -59,14 +58,10 @@ s64 hwt_time_offset(int clock)
 {
 	struct timespec64 offset = {};
 
-	switch (clock) {
-	case CLOCK_MONOTONIC:
+	if (clock == CLOCK_MONOTONIC)
 		timens_add_monotonic(&offset);
-		break;
-	case CLOCK_BOOTTIME:
+	else if (clock == CLOCK_BOOTTIME)
 		timens_add_boottime(&offset);
-		break;
-	}
 	return timespec64_to_ns(&offset);
 }
 
@@ -143,13 +138,11 @@ static u32 hwt_context_describe(struct hwt_context *ctx, u64 *cursor,
 /* Store @n entries in a program's array, whose elements have @size bytes. Return 0 or -EFAULT. */
 static int hwt_context_store(void __user *to, u32 size, const struct hwt_list_entry *from, u32 n)
 {
-	u8 entry[HWT_LIST_ENTRY_SIZE_MAX];
+	u32 known = min_t(u32, size, sizeof(*from));
 
-	for (; n; n--, from++, to += size) {
-		hwt_sized_store(entry, size, from, sizeof(*from));
-		if (copy_to_user(to, entry, size))
+	for (; n; n--, from++, to += size)
+		if (copy_to_user(to, from, known) || clear_user(to + known, size - known))
 			return -EFAULT;
-	}
 	return 0;
 }
 
@@ -248,7 +241,6 @@ struct hwt_context *hwt_context_create(void)
 	mutex_init(&ctx->setup_lock);
 	mutex_init(&ctx->walk_lock);
 	init_waitqueue_head(&ctx->wait);
-	ctx->clock = CLOCK_MONOTONIC;
 	ctx->user = hwt_user_get();
 	if (ctx->user)
 		ret = hwt_ioctl_setup(ctx, &(struct hwt_setup_args) { });

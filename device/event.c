@@ -113,12 +113,6 @@ void hwt_event_wheel_clock_set(struct hwt_wheel *wheel, s64 jump_ns, void *arg)
 
 /* -- read and poll ------------------------------------------------------- */
 
-static bool hwt_event_readable(struct hwt_context *ctx)
-{
-	/* Check the list second: if another task has run the pass, its events are in the list. */
-	return hwt_pass_due(ctx) || !list_empty(&ctx->ready) || READ_ONCE(ctx->rings);
-}
-
 /*
  * Move the first event to the reader. The lock is held from the copy to the removal, so that no
  * other task withdraws the event in between. The lock is a spinlock, so page faults are disabled.
@@ -233,7 +227,9 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			return ret;
 		if ((file->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT))
 			return -EAGAIN;
-		ret = wait_event_interruptible(ctx->wait, hwt_event_readable(ctx));
+		/* Check the list second: if another task has run the pass, its events are there. */
+		ret = wait_event_interruptible(ctx->wait, hwt_pass_due(ctx) ||
+					       !list_empty(&ctx->ready) || READ_ONCE(ctx->rings));
 		if (ret)
 			return ret;
 	}

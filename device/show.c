@@ -15,7 +15,6 @@
 #include "device/show.h"
 #include "device/user.h"
 
-#ifdef CONFIG_PROC_FS
 void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct hwt_context *ctx = file->private_data;
@@ -27,7 +26,6 @@ void hwt_show_fdinfo(struct seq_file *m, struct file *file)
 		   ctx->stats.timeouts, ctx->stats.events, ctx->number, !!ctx->rings);
 	xa_unlock(&ctx->entries);
 }
-#endif
 
 /* -- debugfs ---------------------------------------------------------------- */
 

@@ -191,15 +191,14 @@ void hwt_uring_carry(struct hwt_context *ctx)
 {
 	struct hwt_commands *commands = &ctx->commands;
 	struct io_uring_cmd *cmd;
-	unsigned long flags;
 
-	spin_lock_irqsave(&commands->lock, flags);
+	spin_lock(&commands->lock);
 	cmd = commands->carrier;
 	if (cmd && !hwt_uring_pdu(cmd)->carrying) {
 		hwt_uring_pdu(cmd)->carrying = true;
 		io_uring_cmd_complete_in_task(cmd, hwt_uring_carry_work);
 	}
-	spin_unlock_irqrestore(&commands->lock, flags);
+	spin_unlock(&commands->lock);
 }
 
 /* -- Commands ------------------------------------------------------------ */

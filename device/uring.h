@@ -34,7 +34,6 @@ static inline void hwt_commands_init(struct hwt_commands *commands)
 {
 	INIT_LIST_HEAD(&commands->list);
 	spin_lock_init(&commands->lock);
-	commands->carrier = NULL;
 }
 
 #ifdef HWT_URING
