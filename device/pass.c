@@ -334,10 +334,7 @@ bool hwt_pass_run(struct hwt_context *ctx, bool all)
 		xa_unlock(&ctx->entries);
 		cond_resched();
 	} while (!end);
-	/*
-	 * Do not pass EPOLLIN: io_uring would complete its polls, though another task may have read
-	 * the events.
-	 */
+	/* Do not pass EPOLLIN, see hwt_pass_interrupt(): another task may have read the events. */
 	if (wake)
 		wake_up_interruptible(&ctx->wait);
 	return more;
@@ -355,6 +352,5 @@ void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *param
 				 div64_u64(hwt_context_now(ctx), ctx->tick_ns), pass->memory);
 	hwt_hrtimer_setup(&pass->timer, hwt_pass_interrupt, ctx->clock, HRTIMER_MODE_ABS);
 	atomic64_set(&pass->next_ns, HWT_NEVER);
-	pass->fired = false;
 	pass->offset = ktime_mono_to_any(0, TK_OFFS_REAL);
 }
