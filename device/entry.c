@@ -35,12 +35,11 @@ static u64 hwt_entry_tick_ns(const struct hwt_entry *entry)
  */
 u64 hwt_entry_due(const struct hwt_entry *entry)
 {
-	u64 due = hwt_entry_tick_ns(entry), next;
+	u64 due = hwt_entry_tick_ns(entry);
 
 	if (!entry->ctx->wheel || entry->due_ns != due)
 		return due;
-	next = hwt_deadline(&entry->timeout);
-	return next ?: due;
+	return hwt_deadline(&entry->timeout) ?: due;
 }
 
 /* Return the ns until an entry is due, 0 if it is not pending. Called with entries.xa_lock held. */
@@ -106,23 +105,17 @@ struct hwt_entry *hwt_entry_find(struct hwt_context *ctx, u64 id)
 }
 
 /* Allocate at most as many entries as were handed out before: so at most half remain unused. */
-static void hwt_prealloc_fill(struct hwt_prealloc *prealloc)
+static void *hwt_prealloc_take(struct hwt_prealloc *prealloc)
 {
 	u32 n = min3(prealloc->ahead, prealloc->taken, (u32)HWT_PREALLOC_MAX);
 
-	if (n < 2)
-		return;
-	if (kmem_cache_alloc_bulk(hwt_one_shot_cache, HWT_GFP_USER | __GFP_ZERO, n,
-				  prealloc->entries))
-		prealloc->n = n;
-	else
-		prealloc->taken = 0;
-}
-
-static void *hwt_prealloc_take(struct hwt_prealloc *prealloc)
-{
-	if (!prealloc->n)
-		hwt_prealloc_fill(prealloc);
+	if (!prealloc->n && n > 1) {
+		if (kmem_cache_alloc_bulk(hwt_one_shot_cache, HWT_GFP_USER | __GFP_ZERO, n,
+					  prealloc->entries))
+			prealloc->n = n;
+		else
+			prealloc->taken = 0;
+	}
 	prealloc->taken++;
 	return prealloc->n ? prealloc->entries[--prealloc->n] :
 			  kmem_cache_zalloc(hwt_one_shot_cache, HWT_GFP_USER);
