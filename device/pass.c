@@ -347,10 +347,11 @@ void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *param
 {
 	struct hwt_pass *pass = &ctx->pass;
 
+	/* Before the clock is read for the cursor: if it is set meanwhile, the next pass sees it. */
+	pass->offset = ktime_mono_to_any(0, TK_OFFS_REAL);
 	if (pass->memory)
 		hwt_buckets_init(&pass->buckets, ilog2(params->ticks_per_wheel), params->levels,
 				 div64_u64(hwt_context_now(ctx), ctx->tick_ns), pass->memory);
 	hwt_hrtimer_setup(&pass->timer, hwt_pass_interrupt, ctx->clock, HRTIMER_MODE_ABS);
 	atomic64_set(&pass->next_ns, HWT_NEVER);
-	pass->offset = ktime_mono_to_any(0, TK_OFFS_REAL);
 }
