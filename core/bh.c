@@ -3,8 +3,8 @@
  * BH wheels: passes in softirqs, driven by timers
  *
  * A shard of a BH wheel has no thread. Two timers drive it, and both run a pass in their softirq. A
- * timer of timer_list, which costs least, is used for near times if a tick is at least a jiffy. A
- * high-resolution timer (hrtimer) is used for all others. shard->wake_tick is the tick of the next
+ * timer of timer_list, which costs least, is used for near times on CLOCK_MONOTONIC, if a tick is
+ * at least a jiffy. An hrtimer is used for all others. shard->wake_tick is the tick of the next
  * pass. A caller that lowers it for an earlier timeout starts a timer for the new tick.
  */
 #include <linux/bottom_half.h>
@@ -104,7 +104,7 @@ static void hwt_bh_timer_lower(struct hwt_shard *shard)
 	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
 }
 
-/* Start a timer on this CPU for an isolated CPU, which must not start it. Interrupts are off. */
+/* Start a timer on this CPU, because an isolated CPU has asked for it. Interrupts are off. */
 static void hwt_bh_call(void *shard)
 {
 	hwt_bh_timer_lower(shard);
@@ -117,9 +117,9 @@ static void hwt_bh_irq_work(struct irq_work *work)
 }
 
 /*
- * Make a BH shard run a pass at @tick or, if @tick has begun, at the next tick. Timeouts that are
- * due already then share the pass, and its interrupt. Any context. @direct: the caller holds no
- * lock of the scheduler or of timers, and is not in NMI.
+ * Make a BH shard run a pass at @tick or, if @tick has begun, at the next tick, so that all
+ * timeouts that are due by then share the pass and its interrupt. Any context. @direct: the caller
+ * holds no lock of the scheduler or of timers, and is not in NMI.
  */
 void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct)
 {
@@ -142,10 +142,10 @@ void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct)
 	tick = max(tick, hwt_ns_to_tick(shard, hwt_clock_now(shard)) + 1);
 	preempt_disable();
 	/*
-	 * Barrier bh.lower, pairs with kernel.irq_work in irq_work_run(): the lower tick is stored
-	 * before irq_work_queue() below finds out whether the work is pending. The pass at the
-	 * lower tick finds the caller's timeout, because the caller has pushed it, or changed its
-	 * state, before this CPU has read wake_tick (push.add, push.active, state.pull).
+	 * Barrier bh.lower, pairs with kernel.irq_work in irq_work_run(): a pending irq_work reads
+	 * the lower tick, because the tick is stored before irq_work_queue() below tests whether
+	 * the irq_work is pending. The pass at the lower tick finds the caller's timeout, which was
+	 * pushed, or got its new state, before this (pass.mb).
 	 */
 	while (tick < wake && !atomic64_try_cmpxchg(&shard->wake_tick, (s64 *)&wake, tick))
 		;
@@ -180,7 +180,7 @@ static void hwt_bh_expiry_unlock(struct hwt_shard *shard)
 	spin_unlock(&shard->bh.expiry);
 }
 
-/* Between two callbacks, let tasks see that the first one has returned. */
+/* Between two callbacks, let the tasks that wait for the first one take bh.expiry, and go on. */
 static void hwt_bh_expiry_break(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -222,7 +222,7 @@ static __always_inline void hwt_bh_note(struct hwt_shard *shard, struct hwt_time
 {
 	/*
 	 * Barrier bh.done, pairs with running.done in hwt_bh_running(): a caller that finds this
-	 * value in current_timeout sees what the previous callback wrote.
+	 * value in current_timeout sees what all earlier callbacks of the shard wrote.
 	 */
 	smp_store_release(&shard->engine.current_timeout, timeout);
 }
@@ -461,12 +461,12 @@ unsigned int hwt_bh_hand_back(struct hwt_shard *shard, hwt_handback_fn fn, void 
 
 /*
  * End the passes of a softirq, and start a timer for the next pass. If @more work is left, start
- * the timer for the present time. A softirq of hrtimers reads the clock once, at its beginning. It
- * would also run a timer that is started here for a time before that, and so last longer.
+ * the timer for the present time, not for an earlier one: a softirq of hrtimers reads the clock
+ * only at its beginning, and itself runs a timer that is started for a time before this reading.
  *
- * If CLOCK_REALTIME was set back since the softirq began, the present time is such a time. So on
- * this clock, if work is left or the clock was set back, the next pass comes at the next jiffy, in
- * the softirq of timer_list.
+ * If CLOCK_REALTIME was set back since this reading, even the present time is before it. So on this
+ * clock, if work is left or the clock was set back, the next pass comes at the next jiffy, in the
+ * softirq of timer_list.
  *
  * Another CPU may lower wake_tick meanwhile. Either this call reads the lower tick, or the other
  * CPU finds bh.timer_ns as set here, and starts a timer for its earlier tick.
@@ -484,7 +484,7 @@ static void hwt_bh_leave(struct hwt_shard *shard, bool more)
 	if (stopping)
 		return;
 	raw_spin_lock_irqsave(&shard->bh.lock, flags);
-	/* If the time for which the present timer has fired is in the future, the clock was set. */
+	/* The timer has fired: if its time is in the future now, the clock was set back. */
 	if (more || (realtime && shard->bh.timer_ns > hwt_clock_now(shard))) {
 		shard->bh.timer_ns = hwt_clock_now(shard);
 		if (realtime)
@@ -498,9 +498,7 @@ static void hwt_bh_leave(struct hwt_shard *shard, bool more)
 	raw_spin_unlock_irqrestore(&shard->bh.lock, flags);
 }
 
-/*
- * Run passes in the softirq of a timer, unless the shard is stopping, or another CPU runs a pass.
- */
+/* Run passes in the softirq of a timer, unless the shard is stopping, or a pass is under way. */
 static void hwt_bh_run(struct hwt_shard *shard)
 {
 	bool more;
@@ -521,7 +519,7 @@ static void hwt_bh_run(struct hwt_shard *shard)
 	hwt_count(&shard->wakeups, 1);
 	spin_unlock_irq(&shard->lock);
 	hwt_bh_expiry_lock(shard);
-	/* No barrier: this makes callbacks RCU readers, which softirqs are not on PREEMPT_RT. */
+	/* No barrier: callbacks are RCU readers. On PREEMPT_RT, a softirq is not one by itself. */
 	rcu_read_lock();
 	do {
 		hwt_engine_pass(shard);
@@ -585,8 +583,8 @@ void hwt_bh_free(struct hwt_shard *shard)
 		/* hwt_bh_call() may still be queued on a CPU: make all CPUs handle their queues. */
 		kick_all_cpus_sync();
 		/*
-		 * No barrier, but a wait for the interrupts in which hwt_bh_call() may still run: a
-		 * CPU first handles those calls for which another CPU waits, as this one did.
+		 * No barrier, but a wait until these interrupts have ended: each may run
+		 * hwt_bh_call() after the call for which kick_all_cpus_sync() has waited.
 		 */
 		synchronize_rcu();
 	}

@@ -121,7 +121,7 @@ void hwt_lockdep_shard(struct hwt_shard *shard)
  * Take the lockdep maps for a call. The shard's map stands for all callbacks of the shard, and is
  * taken by the engine and workers only. A _sync call that runs a callback itself must not take the
  * shard's map: lockdep would assume that the call waits for all callbacks of the shard, and would
- * report each callback that takes a lock of the caller.
+ * report those that take a lock which this task holds.
  */
 void hwt_lockdep_begin(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_call *call)
 {
@@ -183,9 +183,9 @@ void hwt_runner_read_clock(struct hwt_runner *runner)
 /*
  * Return the duration of a call that has just returned, ns; 0 if it is not known. After
  * HWT_QUICK_CALLS quick calls in a row, time only each HWT_QUICK_CALLS-th call, and each call
- * during which jiffies changed, so that a call longer than a jiffy is always timed. The duration of
- * such a call includes the untimed calls before it, because it counts from the last reading of the
- * clock.
+ * during which jiffies changed, so that a call longer than a jiffy is always timed. The duration
+ * then counts from the last reading of the clock, so it includes earlier calls, of less than a
+ * jiffy together.
  */
 static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 {
@@ -199,7 +199,7 @@ static u64 hwt_call_time(struct hwt_runner *runner, const struct hwt_call *call)
 	took = runner->stamp - call->began;
 	if (took > HWT_QUICK_NS * (sampled ? HWT_QUICK_CALLS : 1))
 		runner->quick = 0;
-	/* A sampled duration includes up to a jiffy of untimed calls: ignore it if not longer. */
+	/* A sampled duration includes up to a jiffy of earlier calls: ignore it unless longer. */
 	return !sampled || took > TICK_NSEC ? took : 0;
 }
 
@@ -274,7 +274,7 @@ u64 hwt_call_timed(struct hwt_shard *shard, const void *fn, u64 began)
 
 	hwt_runner_read_clock(&shard->engine);
 	took = shard->engine.stamp - began;
-	/* In a softirq, a function does not sleep: all its time is spent on a CPU. */
+	/* In a softirq, a function does not sleep, so @took is also its time on a CPU. */
 	if (slow_us && took > slow_us * (u64)NSEC_PER_USEC)
 		hwt_slow_report(shard, fn, took, took);
 	return took;

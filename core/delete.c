@@ -59,7 +59,7 @@ static u64 hwt_delete_collect(struct hwt_shard *shard, struct hwt_timeout *timeo
 		if (*taken) {
 			if ((state & (HWT_F_ARMED | HWT_F_RUNNING)) == HWT_F_ARMED)
 				break;
-			/* It cannot be given back: it is not ARMED, or its callback executes. */
+			/* Not pending, or its callback executes: collect it as the engine would. */
 			hwt_collect_one(shard, timeout);
 			*taken = false;
 			continue;
@@ -78,7 +78,7 @@ static int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeou
 	__must_hold(&shard->lock)
 {
 	struct hwt_change change;
-	bool taken = false;	/* SUBMITTED, in no submission list, and this call's to collect */
+	bool taken = false;	/* true: off its submission list, and not collected yet */
 	u64 old;
 
 	/*
@@ -152,11 +152,11 @@ int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 se
  * the callback uses the object by the reference of the hold, use hwt_cancel_sync().
  *
  * Return: true if the timeout was pending and is given back: it is in no list any more, its hold is
- * over, and the memory and the reference of the hold are the caller's. False if the timeout is not
- * given back: it was not pending, or its callback is executing on a thread wheel. In the second
- * case, the timeout does not fire again, and its hold ends after the callback. After false, if no
- * other context schedules the timeout, it is in use only while its callback or ->release is
- * executing, or while its ->cancelled or ->release has yet to be called.
+ * over, and the memory and the reference of the hold are the caller's. False if not: either the
+ * timeout was not pending, or, on a thread wheel, it was pending while its callback was executing.
+ * In the latter case, it does not fire again, and its hold ends after the callback. After false, if
+ * no other context schedules the timeout, its memory is needed only while a callback of it or its
+ * ->release is executing, or while its ->cancelled or ->release has yet to be called.
  */
 bool hwt_delete(struct hwt_timeout *timeout)
 {

@@ -31,8 +31,8 @@
 #include "core/wait.h"
 
 /*
- * Drop the shard's lock for a moment, and let another task run if one needs this CPU. Report a
- * quiescent state to RCU-tasks, which would otherwise wait until this thread sleeps.
+ * Drop the shard's lock for a moment. In a task, also let another task run if one needs this CPU,
+ * and report a quiescent state to RCU-tasks, which would otherwise wait until this task sleeps.
  */
 void hwt_lock_break(struct hwt_shard *shard)
 	__must_hold(&shard->lock)
@@ -55,9 +55,9 @@ void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 }
 
 /*
- * Return the time on the shard's clock, ns. On CLOCK_REALTIME, use the clock's offset as of the
- * last hwt_engine_check_clock(). Otherwise, the cursor could follow a change of the clock that is
- * undone before the next such call, which then would not set the cursor back.
+ * Return the time on the shard's clock, ns. On CLOCK_REALTIME, use the offset as of the last
+ * hwt_engine_check_clock(): if the clock is set forward and back before the next such call, that
+ * call finds no change, so it would not set back a cursor that has followed the clock.
  */
 static u64 hwt_engine_now(const struct hwt_shard *shard)
 {
@@ -85,8 +85,8 @@ static bool hwt_intake_take(struct hwt_shard *shard, unsigned int cpu)
 	WRITE_ONCE(shard->active[cpu], false);
 	/*
 	 * Barrier intake.mb, pairs with push.add in hwt_push(): if this CPU misses a new entry when
-	 * it takes the lists below, hwt_push() finds its byte in shard->active cleared. Then
-	 * hwt_push() sets the byte again, so that the entry is taken later.
+	 * it takes the lists below, hwt_push() finds shard->active[cpu] cleared. Then hwt_push()
+	 * sets it again, so that the entry is taken later.
 	 */
 	smp_mb();
 	/*
@@ -149,8 +149,8 @@ static struct hwt_timeout *hwt_intake_pop(struct hwt_shard *shard, struct hwt_in
 
 /*
  * The part of hwt_link() that is not inlined. Kick the engine if it sleeps until a tick after
- * @tick. If the timeout was scheduled after @tick had passed, set timeout->past. The lateness of
- * the timeout then counts from the time of linking (shard->past_since), because hwt does not store
+ * @tick. If the timeout was scheduled after @tick had passed, as far as hwt can tell, set
+ * timeout->past: its lateness then counts from now (shard->past_since), because hwt does not store
  * the time at which a timeout was scheduled.
  */
 void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tick)
@@ -162,10 +162,10 @@ void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tic
 	if (current != shard->engine.task && tick < (u64)atomic64_read(&shard->wake_tick)) {
 		hwt_engine_kick_locked(shard, tick);
 		/*
-		 * If @tick has passed, assume that the timeout was scheduled after @tick: an
-		 * earlier call would have kicked the engine, and wake_tick would not be beyond
-		 * @tick now. This is wrong if the engine is slow to wake up, or if the timeout was
-		 * scheduled during its callback: then its lateness is counted too short.
+		 * The engine sleeps until a tick after @tick. So if @tick has passed, assume that
+		 * the timeout was scheduled after @tick: an earlier call would have woken the
+		 * engine. If this is wrong (the engine is slow to wake up, or the timeout was
+		 * scheduled during its callback), too short a lateness is counted.
 		 */
 		past |= tick < hwt_engine_tick(shard);
 	}
@@ -201,7 +201,7 @@ static void hwt_owe_call(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	hwt_wake_timeout(shard, timeout);
 }
 
-/* The part of hwt_collect_one() that is inlined where many timeouts are collected. */
+/* The body of hwt_collect_one(), also inlined where many timeouts are collected. */
 static __always_inline void __hwt_collect_one(struct hwt_shard *shard, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
 {
@@ -296,9 +296,9 @@ void hwt_collect_until(struct hwt_shard *shard, unsigned int cpu,
 	unsigned long end = inbox->taken + 1;
 
 	/*
-	 * What @cpu has pushed is in inbox->fresh now, or when the lists of @cpu are moved there
-	 * the next time. So collect only these two batches. If the timeout is in neither, it was
-	 * not pushed yet, or another CPU has pushed it: the caller tries again.
+	 * What @cpu has pushed is in inbox->fresh, or is moved there next (inbox->taken counts the
+	 * moves): collect these two batches. If the timeout is in neither, it was not pushed yet,
+	 * or another CPU has pushed it: the caller tries again.
 	 */
 	while ((!timeout || (!timeout->owed && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED))) &&
 	       time_before_eq(inbox->taken, end) && hwt_intake_take(shard, cpu)) {
@@ -327,9 +327,9 @@ void hwt_collect_submitted(struct hwt_shard *shard)
  * End the hold of a timeout, and call its ->cancelled and ->release. If the timeout was armed
  * again, only link it. On return, the timeout may have been freed.
  *
- * The timeout must be SUBMITTED and not RUNNING: it is on shard->owed, or the caller has set
- * SUBMITTED under the shard's lock, and has not pushed the timeout. If @timeout is a mark (struct
- * hwt_mark) on shard->owed, only take the mark off. Drops the lock around callbacks.
+ * The timeout must be SUBMITTED, not RUNNING, and on no submission list: it is on shard->owed, or
+ * the caller has set SUBMITTED under the shard's lock, and does not push it. If @timeout is a mark
+ * (struct hwt_mark) on shard->owed, only take the mark off. Drops the lock around callbacks.
  */
 void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt_timeout *timeout)
 	__must_hold(&shard->lock)
@@ -465,7 +465,7 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	} while (change.state != old && !hwt_state_change(timeout, &old, change.state));
 
 	if (change.action == HWT_LINK) {
-		/* If a call has lowered timeout->touched meanwhile, lower the tick, too. */
+		/* Read timeout->touched again: it may have been lowered since the loop read it. */
 		if (change.state != old)
 			hwt_touch_again(shard, timeout, change.state);
 		hwt_link(shard, timeout, hwt_timeout_state(timeout));
@@ -537,9 +537,9 @@ static unsigned int hwt_engine_fire(struct hwt_shard *shard, unsigned int max)
 
 /*
  * Raise shard->intake_since to T, the tick in which the engine was woken, but not beyond @now or
- * the tick until which the engine was to sleep. Suppose that a timeout with a tick before T is
- * collected from now on. If it had been submitted before its tick, the submission would have woken
- * the engine before T. So it was scheduled when its tick had passed, or during its callback.
+ * the tick until which the engine was to sleep. If a timeout for a tick before T is linked from now
+ * on, hwt assumes that it was scheduled after that tick: an earlier submission would have woken the
+ * engine before T. (This may be wrong if it was pushed back, or armed during its callback.)
  */
 static void hwt_engine_intake_since(struct hwt_shard *shard, u64 now)
 	__must_hold(&shard->lock)
@@ -548,7 +548,7 @@ static void hwt_engine_intake_since(struct hwt_shard *shard, u64 now)
 
 	if (shard->clock == HWT_CLOCK_REALTIME)
 		ns += shard->clock_offset;
-	/* On a BH shard, @woken_tick is exact: it is wake_tick, as lowered by kicks. */
+	/* On a BH shard, kicks lower @woken_tick. On others, only @woken_ns shows a kick. */
 	if (!hwt_is_bh(shard))
 		tick = min(tick, hwt_ns_to_tick(shard, ns));
 	shard->intake_since = max(shard->intake_since, tick);
@@ -613,8 +613,8 @@ static bool hwt_engine_check_clock(struct hwt_shard *shard)
 			hwt_buckets_rebase(&shard->buckets, now);
 	}
 	/*
-	 * Wake hwt_wheel_flush() even if @jump is 0: the clock may have been set when the flush
-	 * began to wait, and set back since then.
+	 * Wake hwt_wheel_flush() even if @jump is 0: it may wait because the clock was set, and the
+	 * clock may have been set back since.
 	 */
 	hwt_wake(shard, shard);
 	return jump;
@@ -793,7 +793,7 @@ static u64 hwt_engine_target(struct hwt_shard *shard)
 	if (!list_empty(&shard->owed) || !list_empty(&shard->buckets.due)) {
 		if (!shard->nr_workers)
 			return 0;
-		/* Wake a worker: a task that links a due timeout at most kicks the engine. */
+		/* Wake a worker: a task that links a due timeout wakes only the engine. */
 		hwt_worker_wake(shard);
 	}
 	tick = hwt_buckets_next_tick(&shard->buckets);
@@ -875,10 +875,10 @@ static void hwt_engine_publish(struct hwt_shard *shard, u64 tick)
 	atomic64_set(&shard->wake_tick, tick);
 	/*
 	 * Barrier sleep.seq, pairs with state.arm and state.pull in hwt_arm() and state.cancel in
-	 * hwt_cancel_claim(): suppose that caller A reads the new sleep_seq and then sets SUBMITTED
-	 * of a timeout, and that caller B then moves or cancels the timeout. Caller B sees
-	 * wake_tick, @kicked and @reclaim as the engine has written them before sleep_seq, so it
-	 * leaves out no kick that the sleeping engine needs.
+	 * hwt_cancel_claim(): suppose that caller A reads the new sleep_seq and then sets
+	 * SUBMITTED, and that caller B finds SUBMITTED set, and moves or cancels the timeout.
+	 * Caller B sees what the engine wrote before sleep_seq (wake_tick, @kicked, @reclaim), and
+	 * kicks the engine if need be. (If sleep_seq changes again, caller A kicks.)
 	 */
 	smp_store_release(&shard->sleep_seq, shard->sleep_seq + 1);
 	/*
@@ -902,7 +902,7 @@ static u64 hwt_engine_last_look(struct hwt_shard *shard, u64 published)
 	shard->engine.stamp = 0;
 	spin_lock_irq(&shard->lock);
 	if (!shard->stopping) {
-		/* On a BH shard, a cancel's kick has no effect during a pass: plan a collection. */
+		/* A BH shard ignores kicks during a pass: set reclaim_at if a cancel made one. */
 		if (hwt_is_bh(shard))
 			hwt_engine_reclaim(shard);
 		collected = hwt_collect(shard, HWT_COLLECT_STEP);
@@ -944,7 +944,7 @@ bool hwt_engine_idle(struct hwt_shard *shard, u64 *tick)
 	return !hwt_tick_reached(shard, *tick);
 }
 
-/* Wait on the engine's thread until the engine has something to do. */
+/* Called by the engine's thread: wait until the engine has something to do. */
 void hwt_engine_sleep(struct hwt_shard *shard)
 {
 	u64 tick;

@@ -30,8 +30,8 @@ struct hwt_period {
 };
 
 /*
- * Take a timeout off the due list, to fire it, and set @due->past; the caller sets the other
- * members. Return false if @timeout is the mark of a flush (struct hwt_mark), which does not fire.
+ * Take a timeout off the due list, to fire it, and set @due->past; the caller sets @due->tick.
+ * Return false if @timeout is the mark of a flush (struct hwt_mark), which does not fire.
  */
 static inline bool hwt_due_take(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				struct hwt_due *due)
@@ -102,8 +102,8 @@ static inline u64 hwt_touched_tick(const struct hwt_shard *shard, const struct h
 }
 
 /*
- * The caller has moved a timeout to the tick to which it was touched; @state is the new state. If a
- * call has lowered timeout->touched meanwhile, lower the tick, too, but not below the cursor.
+ * The caller has moved a timeout to the tick of timeout->touched; @state is the new state. If a
+ * client has lowered timeout->touched since then, lower the tick, too; the timeout may be due then.
  */
 static inline void hwt_touch_again(const struct hwt_shard *shard, struct hwt_timeout *timeout,
 				   u64 state)

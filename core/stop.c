@@ -131,7 +131,7 @@ void hwt_stop_threads(struct hwt_wheel *wheel)
 		spin_lock_irq(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX, NULL);
 		spin_unlock_irq(&shard->lock);
-		/* The last pass of a BH shard is over since the first drain. */
+		/* A BH shard has no threads; hwt_stop_drain() waits for its last pass. */
 		if (!hwt_is_bh(shard))
 			hwt_threads_stop(shard);
 	}
@@ -144,7 +144,7 @@ static void hwt_stop_end(struct hwt_wheel *wheel)
 	for (shard = wheel->first_shard; shard; shard = shard->next) {
 		spin_lock_irq(&shard->lock);
 		hwt_wait_callbacks(shard, U64_MAX, NULL);
-		/* Only marks of flushes and barriers can be on shard->owed: wake their tasks. */
+		/* Only marks (hwt_mark) can be on shard->owed now: wake the tasks that wait. */
 		while (!list_empty(&shard->owed))
 			hwt_end_hold(shard, &shard->engine,
 				     list_first_entry(&shard->owed, struct hwt_timeout, link));

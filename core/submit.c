@@ -22,7 +22,7 @@
 #include "core/trace.h"
 
 /*
- * Keep interrupts off from the change of a state that sets SUBMITTED to the push. Otherwise a
+ * Called before SUBMITTED is set: keep interrupts off until the timeout is pushed. Otherwise a
  * handler could interrupt this CPU before the push, and spin on a client's lock whose holder spins
  * in hwt_delete() until the push: a deadlock. On PREEMPT_RT, it is enough that the caller has
  * disabled preemption: a handler that interrupts the caller spins on raw spinlocks only, and no
@@ -60,16 +60,16 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 {
 	unsigned int cpu = smp_processor_id();
 
-	/* If hwt_sync_try() reads an old CPU, it misses the timeout, and hwt_sync() tries again. */
+	/* A _sync call or a delete that reads an old CPU misses the timeout, and tries again. */
 	WRITE_ONCE(timeout->cpu, cpu);
 	/*
 	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), delete.first
 	 * in hwt_delete_last(), reclaim.mb in hwt_engine_reclaim() and sleep.mb in
 	 * hwt_engine_publish(): the CPU that takes the entry sees what was written before the push
-	 * (intake.take, delete.first). If this CPU then finds its byte or shard->reclaim set, the
-	 * CPU that clears the byte or shard->reclaim takes the entry afterwards (intake.mb,
-	 * reclaim.mb). If the last collection before a sleep misses the entry, this CPU finds
-	 * wake_tick and sleep_seq of that sleep (sleep.mb).
+	 * (intake.take, delete.first). If this CPU then finds shard->active[cpu] or shard->reclaim
+	 * set, the CPU that clears it takes the entry afterwards (intake.mb, reclaim.mb). If the
+	 * last collection before a sleep misses the entry, this CPU reads wake_tick and sleep_seq
+	 * as published for that sleep (sleep.mb).
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(shard->active[cpu])) {
@@ -128,7 +128,7 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 		/*
 		 * Also kick after every HWT_BACKLOG schedules, so that the engine collects the
 		 * timeouts while they are in the cache. If an interrupt schedules before this read,
-		 * this kick may be left out.
+		 * the read may miss the multiple of HWT_BACKLOG: then the collection comes later.
 		 */
 		if (unlikely(READ_ONCE(shard->sleep_seq) != seq ||
 			     !(raw_cpu_read(shard->inbox->scheduled) & (HWT_BACKLOG - 1))))
@@ -183,16 +183,17 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in
 	 * __hwt_collect_one(), fire.touched in hwt_touched_tick() and state.fire in
 	 * hwt_fire_claim() and hwt_bh_claim(): the next callback sees what the client wrote before
-	 * this call (state.fire). The engine sees @touched as lowered by hwt_untouch()
+	 * this call (state.fire). An engine that sees the new state sees @touched lowered, too
 	 * (fire.touched). A new hold begins after all accesses of the last hold (state.finish).
 	 * sleep_seq is read before SUBMITTED is set, so a call that finds SUBMITTED set sees what
 	 * the engine wrote before this sleep_seq (state.pull, state.cancel, sleep.seq).
 	 *
 	 * Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq and sleep.mb in
-	 * hwt_engine_publish() and pass.mb in hwt_engine_pass(): if another call has set SUBMITTED,
-	 * this CPU sees wake_tick and shard->kicked as the engine wrote them before the sleep_seq
-	 * that the other call has read (state.arm, sleep.seq). If a collection misses the new tick,
-	 * this CPU sees them as the engine wrote them before that collection (sleep.mb, pass.mb).
+	 * hwt_engine_publish() and pass.mb in hwt_engine_pass(): hwt_submit() then decides by
+	 * wake_tick and shard->kicked whether to kick. If another call has set SUBMITTED, it sees
+	 * what the engine wrote before the sleep_seq that the other call has read (state.arm,
+	 * sleep.seq); if sleep_seq changes later, the other call kicks. If a collection misses the
+	 * new tick, it sees what the engine wrote before that collection (sleep.mb, pass.mb).
 	 */
 	do {
 		if (change.action == HWT_SUBMIT)	/* after a failure */
@@ -476,11 +477,11 @@ bool hwt_cancel_claim(struct hwt_timeout *timeout, u64 set, u64 *was)
 
 	/*
 	 * Barrier state.cancel, pairs with state.arm in hwt_arm(), sleep.seq in
-	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): if call A reads sleep_seq
-	 * and then sets SUBMITTED, call B that finds SUBMITTED set sees what the engine wrote
-	 * before this sleep_seq, such as wake_tick and shard->reclaim. A cancel may be A or B
-	 * (state.arm, sleep.seq). If __hwt_cancel() finds shard->reclaim set after this, the pass
-	 * that clears it finds the timeout cancelled (reclaim.mb).
+	 * hwt_engine_publish() and reclaim.mb in hwt_engine_reclaim(): suppose that call A reads
+	 * sleep_seq and then sets SUBMITTED, and that call B finds it set. Call B sees what the
+	 * engine wrote before this sleep_seq (wake_tick, shard->reclaim), and kicks if need be.
+	 * Each may be a cancel or hwt_arm() (state.arm, sleep.seq). If __hwt_cancel() then reads
+	 * shard->reclaim as set, the pass that clears it finds the timeout cancelled (reclaim.mb).
 	 */
 	do {
 		change = hwt_state_cancel(old, set);

@@ -357,11 +357,11 @@ static bool hwt_wait_over(const struct hwt_timeout *timeout, u64 state)
  * hold a lock that any callback of the shard takes. On a wheel with at most one worker, lockdep
  * reports such a lock.
  *
- * Return: 1 if the timeout has fired; 0 if it was cancelled or handed back (even after it had
- * fired), or was never scheduled; -ETIME if @max_ns have passed; -ERESTARTSYS if a signal came or,
- * for a caller in a callback of the wheel, if a stop of the wheel has begun; -EDEADLK if the caller
- * is in one of the timeout's own callbacks, or is in any callback on a thread without which no
- * timeout can fire.
+ * Return: 1 if the timeout has fired; 0 if it was never scheduled, or was cancelled or handed back
+ * while it was pending (even after an earlier firing); -ETIME if @max_ns have passed; -ERESTARTSYS
+ * if a signal came or, for a caller in a callback of the wheel, if a stop of the wheel has begun;
+ * -EDEADLK if the caller is in one of the timeout's own callbacks, or in any callback on the
+ * shard's own thread or its only worker.
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
@@ -390,7 +390,7 @@ int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 		/*
 		 * A cancel does not wake this task; the collection of the timeout does. If the
 		 * timeout was collected already, or if the engine may be waiting for this task's
-		 * callback, no collection may come: test again every reclaim_ms.
+		 * callback, perhaps no collection follows: test again every reclaim_ms.
 		 */
 		look_ns = inside || timeout->owed ? hwt_reclaim_ms * (u64)NSEC_PER_MSEC : U64_MAX;
 		until = ns_to_ktime(min_t(u64, min(end, hwt_add_ns(now, look_ns)), KTIME_MAX));

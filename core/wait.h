@@ -69,7 +69,7 @@ void hwt_wait_until(struct hwt_shard *shard, void *var, unsigned int state, ktim
 void hwt_wait_for(struct hwt_shard *shard, void *var);
 void __hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout);
 
-/* If an entry that was just removed from its list is a mark, wake the task that waits for it. */
+/* If an entry that was just removed from its list is a mark, wake its task, and return true. */
 static inline bool hwt_mark_reached(struct hwt_shard *shard, struct hwt_timeout *timeout)
 {
 	if (likely(!hwt_is_mark(timeout)))

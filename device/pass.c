@@ -347,7 +347,7 @@ void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *param
 {
 	struct hwt_pass *pass = &ctx->pass;
 
-	/* Before the clock is read for the cursor: if it is set meanwhile, the next pass sees it. */
+	/* Before the clock is read for the cursor: if it is then set, the next pass sees it. */
 	pass->offset = ktime_mono_to_any(0, TK_OFFS_REAL);
 	if (pass->memory)
 		hwt_buckets_init(&pass->buckets, ilog2(params->ticks_per_wheel), params->levels,
