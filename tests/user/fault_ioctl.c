@@ -352,10 +352,7 @@ FIXTURE_VARIANT_ADD(scene, setup_tell) {
 	4, 2, { empty, call_setup_tell, done_setup, .again = -EBUSY },
 };
 
-/*
- * In all scenes, a new page of a slab has points of its own, and shifts the others: a point may
- * then be passed over.
- */
+/* In all scenes, a new page of a slab has points, too: then one of the others is passed over. */
 FIXTURE_VARIANT_ADD(scene, schedule) {
 	3, 2, { some, call_schedule, done_schedule, .undone = undone_schedule },
 };
