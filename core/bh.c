@@ -580,7 +580,10 @@ void hwt_bh_stop(struct hwt_shard *shard)
 void hwt_bh_free(struct hwt_shard *shard)
 {
 	if (shard->bh.called) {
-		/* hwt_bh_call() may still be queued on a CPU: make all CPUs handle their queues. */
+		/*
+		 * hwt_bh_call() may still be queued on a CPU: make the other CPUs handle their
+		 * queues. This CPU has done so in the grace period of hwt_wheel_dispose().
+		 */
 		kick_all_cpus_sync();
 		/*
 		 * No barrier, but a wait until these interrupts have ended: each may run

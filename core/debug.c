@@ -132,7 +132,7 @@ void hwt_debug_move(const struct hwt_timeout *timeout)
 /* -- Unloaded modules ------------------------------------------------------- */
 
 struct hwt_debug_going {
-	struct hwt_shard	*shard;		/* not timeout->shard, which the client may change */
+	struct hwt_shard	*shard;		/* not timeout->shard: the client may change it */
 	struct module		*module;
 };
 

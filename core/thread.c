@@ -337,6 +337,8 @@ void hwt_threads_stop(struct hwt_shard *shard)
 	for (n = 0; n < 1 + shard->nr_workers; n++)
 		while (!wait_for_completion_timeout(&shard->exited, HZ / 20))
 			hwt_threads_move_here(shard);
+	/* The engine may have pinned a worker, which has yet to exit, just before its own end. */
+	hwt_threads_move_here(shard);
 }
 
 /* Free a shard's threads. They have left their loops, and no context wakes them any more. */
