@@ -537,9 +537,9 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 })
 
 /**
- * hwt_schedule_periodic_ref() - schedule a periodic timeout whose hold has a reference to its
- * object
- * @_periodic:  the periodic timeout; its ->release puts the reference of a hold
+ * hwt_schedule_periodic_ref() - schedule a periodic timeout, with a reference to its object for as
+ * long as the timeout is held
+ * @_periodic:  the periodic timeout; its ->release puts the reference
  * @_delay_ns:  the delay from now to the first deadline, ns
  * @_period_ns: the period, ns; not 0
  * @_mode:      HWT_MODE_FIXED_RATE or HWT_MODE_FIXED_DELAY

@@ -134,7 +134,7 @@ void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct)
 	smp_mb();
 	wake = atomic64_read(&shard->wake_tick);
 	if (tick >= wake) {
-		/* The CPU of the irq_work may have gone offline before it started the timer. */
+		/* If its CPU has gone offline, the irq_work may not come: do what it would do. */
 		if (direct && unlikely(irq_work_is_pending(&shard->irq_work)))
 			hwt_bh_timer_lower(shard);
 		return;
@@ -228,9 +228,9 @@ static __always_inline void hwt_bh_note(struct hwt_shard *shard, struct hwt_time
 }
 
 /*
- * The part of hwt_bh_claim() for a timeout that is periodic, does not fire, or is changed by
- * another CPU meanwhile. On entry, the timeout is in current_timeout. If it does not fire, set
- * current_timeout to NULL, and link the timeout again if it was put off to a later tick.
+ * The part of hwt_bh_claim() for a timeout that is periodic, was cancelled or put off to a later
+ * tick, or is changed by another CPU meanwhile. On entry, the timeout is in current_timeout. If it
+ * does not fire, set current_timeout to NULL, and link the timeout again if it was put off.
  */
 static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				       u64 *tick)

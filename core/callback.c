@@ -158,7 +158,7 @@ static u64 hwt_cpu_time(void)
 /* Report a slow callback. The reports of each shard, and those of all shards, are rate-limited. */
 static noinline void hwt_slow_report(struct hwt_shard *shard, const void *fn, u64 took, u64 cpu_ns)
 {
-	/* @cpu_ns may be up to a scheduler tick too large: limit it. */
+	/* @cpu_ns may be up to a scheduler tick too large: report at most @took. */
 	if (__ratelimit(&shard->slow_limit))
 		pr_warn_ratelimited("%s: callback %ps took %llu us, %llu us of that on a CPU\n",
 				    shard->wheel->name, fn, div_u64(took, NSEC_PER_USEC),

@@ -55,9 +55,10 @@ void hwt_runner_break(struct hwt_shard *shard, struct hwt_runner *runner)
 }
 
 /*
- * Return the time on the shard's clock, ns. On CLOCK_REALTIME, use the offset as of the last
- * hwt_engine_check_clock(): if the clock is set forward and back before the next such call, that
- * call finds no change, so it would not set back a cursor that has followed the clock.
+ * Return the time on the shard's clock, ns. Do not read CLOCK_REALTIME itself, but use its offset
+ * as of the last hwt_engine_check_clock(). Else the cursor could follow a clock that is set
+ * forward. If it is set back before the next check, that check finds no change, and leaves the
+ * cursor ahead.
  */
 static u64 hwt_engine_now(const struct hwt_shard *shard)
 {
@@ -162,10 +163,10 @@ void hwt_link_rest(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 tic
 	if (current != shard->engine.task && tick < (u64)atomic64_read(&shard->wake_tick)) {
 		hwt_engine_kick_locked(shard, tick);
 		/*
-		 * The engine sleeps until a tick after @tick. So if @tick has passed, assume that
-		 * the timeout was scheduled after @tick: an earlier call would have woken the
-		 * engine. If this is wrong (the engine is slow to wake up, or the timeout was
-		 * scheduled during its callback), too short a lateness is counted.
+		 * The engine sleeps until a tick after @tick: a call that came in time would have
+		 * woken it. So if @tick has passed, assume that the call came later, and do not
+		 * count the time until then as lateness. If this is wrong (the engine is slow to
+		 * wake up, or the call was made in the callback), the lateness is too short.
 		 */
 		past |= tick < hwt_engine_tick(shard);
 	}
@@ -271,8 +272,8 @@ unsigned int hwt_collect(struct hwt_shard *shard, unsigned int max)
 }
 
 /*
- * Drop the lock for a moment, in a context in which interrupts may be off. @flags: those that the
- * caller's spin_lock_irqsave() has stored.
+ * Drop the lock for a moment. For callers that may have interrupts off without the lock: @flags are
+ * those that their spin_lock_irqsave() has stored.
  */
 void hwt_lock_pause(struct hwt_shard *shard, unsigned long *flags)
 	__must_hold(&shard->lock)

@@ -62,8 +62,8 @@ static void hwt_shard_init(struct hwt_shard *shard, const struct hwt_wheel_param
 
 /*
  * Create the buckets. Large memory need not be contiguous, but kvmalloc_node() would try hard to
- * get contiguous pages if @gfp has __GFP_RETRY_MAYFAIL. So if the shard has no node, call
- * __vmalloc(), which has no parameter for a node.
+ * get contiguous pages if @gfp has __GFP_RETRY_MAYFAIL. So use __vmalloc() for it, but not if the
+ * shard has a node: __vmalloc() cannot choose one.
  */
 static int hwt_shard_alloc_buckets(struct hwt_shard *shard, const struct hwt_wheel_params *params,
 				   gfp_t gfp)

@@ -73,7 +73,10 @@ struct hwt_inbox {
  */
 struct hwt_runner {
 	struct list_head	entry;		/* in shard->runners */
-	/* On a BH shard, that of the pass or NULL; also read without the lock. */
+	/*
+	 * The task that calls the functions. On a BH shard, this is current during a pass, else
+	 * NULL; there it is also read without the lock, see hwt_sync_bh().
+	 */
 	struct task_struct	*task;
 	/*
 	 * The timeout for which the runner is executing a callback or ->release, or NULL. The
@@ -106,7 +109,7 @@ struct hwt_worker {
 
 /* A comment on each group of members names the lock or the context that protects it. */
 struct hwt_shard {
-	/* Constant once the shard is created, up to @inbox. Read by each call that schedules. */
+	/* From here to @inbox: constant once the shard is created, and read by schedules. */
 	u64			tick_ns;
 	u64			tick_mult;	/* reciprocal of tick_ns, see hwt_tick_setup() */
 	unsigned int		tick_shift;
@@ -282,8 +285,9 @@ struct hwt_shard {
 	/* Completed by each thread at its end. */
 	struct completion	exited;
 	/*
-	 * A function of the client, and its argument. Only in the first shard of a wheel, where
-	 * hwt_wheel_create() stores them once, under the lock, when the wheel is complete.
+	 * The client's function to call when the clock was set, and its argument. Only in the first
+	 * shard of a wheel. hwt_wheel_create() stores them last, under the lock, so that the
+	 * function is not called before the wheel is complete.
 	 */
 	hwt_clock_set_fn	clock_set;
 	void			*clock_set_arg;

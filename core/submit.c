@@ -65,11 +65,11 @@ static __always_inline void hwt_push(struct hwt_shard *shard,
 	/*
 	 * Barrier push.add, pairs with intake.mb and intake.take in hwt_intake_take(), delete.first
 	 * in hwt_delete_last(), reclaim.mb in hwt_engine_reclaim() and sleep.mb in
-	 * hwt_engine_publish(): the CPU that takes the entry sees what was written before the push
-	 * (intake.take, delete.first). If this CPU then finds shard->active[cpu] or shard->reclaim
-	 * set, the CPU that clears it takes the entry afterwards (intake.mb, reclaim.mb). If the
-	 * last collection before a sleep misses the entry, this CPU reads wake_tick and sleep_seq
-	 * as published for that sleep (sleep.mb).
+	 * hwt_engine_publish(): whoever takes the entry sees what this CPU wrote before the push
+	 * (intake.take, delete.first). If this CPU, after the push, finds shard->active[cpu] or
+	 * shard->reclaim set, whoever clears it takes the entry afterwards (intake.mb, reclaim.mb).
+	 * If the engine's last collection before a sleep misses the entry, this CPU reads wake_tick
+	 * and sleep_seq as published for that sleep (sleep.mb).
 	 */
 	llist_add(&timeout->submit, &per_cpu_ptr(shard->inbox, cpu)->list[hwt_chain(timeout)]);
 	if (!READ_ONCE(shard->active[cpu])) {
@@ -236,7 +236,7 @@ static noinline int hwt_arm_limited(struct hwt_shard *shard, struct hwt_timeout 
 	ret = hwt_arm(shard, timeout, tick, ns, flags | HWT_SCHEDULE_PENDING);
 	if (ret != -ENOENT || (flags & HWT_SCHEDULE_PENDING))
 		return ret;
-	/* No barrier: the number guards no other data. */
+	/* No ordering is needed: @pending_left is a mere count, and guards no other data. */
 	if (atomic64_dec_if_positive(&shard->wheel->pending_left) < 0) {
 		/* If another CPU has armed the timeout meanwhile, move it: this needs no count. */
 		ret = hwt_arm(shard, timeout, tick, ns, flags | HWT_SCHEDULE_PENDING);

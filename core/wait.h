@@ -47,7 +47,10 @@ static inline void hwt_wake_timeout(struct hwt_shard *shard, struct hwt_timeout 
 	hwt_wake(shard, &timeout->link);
 }
 
-/* Wake the tasks that wait for a runner's call for a timeout, which may have been freed. */
+/*
+ * Wake the tasks that wait until a runner has returned from a function of @timeout. Use only the
+ * address of @timeout, because it may have been freed.
+ */
 static inline void hwt_wake_call(struct hwt_shard *shard, struct hwt_runner *runner,
 				 struct hwt_timeout *timeout)
 {

@@ -305,9 +305,10 @@ static struct irq_work hwt_contexts_clock_work = IRQ_WORK_INIT(hwt_contexts_irq_
 static int hwt_contexts_clock_event(struct notifier_block *block, unsigned long was_set, void *data)
 {
 	/*
-	 * Barrier contexts.irq, pairs with kernel.irq_work in irq_work_run(): if the irq_work is
-	 * pending, the work that it queues has yet to read the clock, in hwt_pass_now(). Until the
-	 * end of this change, ktime_get() finds the timekeeper's sequence count odd, and waits.
+	 * Barrier contexts.irq, pairs with kernel.irq_work in irq_work_run(): if irq_work_queue()
+	 * finds the irq_work pending, the work that it queues has yet to read the clock, in
+	 * hwt_pass_now(). There ktime_get() waits for the end of this change, because it finds the
+	 * timekeeper's sequence count odd.
 	 */
 	if (was_set)
 		irq_work_queue(&hwt_contexts_clock_work);

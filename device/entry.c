@@ -333,7 +333,7 @@ static void hwt_entry_end(struct hwt_entry *entry)
 		hwt_entry_free(entry);
 }
 
-/* Remove an entry, which is not armed, from the table, and so end its id. It may be freed. */
+/* Remove an entry, which is not armed, from the table: its id ends. This may free the entry. */
 void hwt_entry_remove(struct hwt_entry *entry)
 	__must_hold(&entry->ctx->entries.xa_lock)
 {

@@ -256,9 +256,9 @@ static bool hwt_pass_step(struct hwt_context *ctx)
 }
 
 /*
- * End a pass that has stopped early: arm the timer, so that a task that waits continues the pass.
- * The timer expires at once if no event waits to be read, or if commands of io_uring may be due.
- * Otherwise it expires after a tick, unless a task that reads events completes the pass before.
+ * End a pass that has stopped early: arm the timer, which wakes a waiting task to continue the
+ * pass. The timer expires at once if no event waits to be read, or if commands of io_uring may be
+ * due. Otherwise it expires after a tick, because a task that reads events may do the rest before.
  */
 static void hwt_pass_pause(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)

@@ -26,8 +26,8 @@
 
 /**
  * struct hwt_rings_ctx - the rings of a context
- * @mem:        the shared memory, mapped for the kernel as long as this structure exists. The ring
- *              of operations, each of which has @op_size bytes, follows this header. Constant.
+ * @mem:        the shared memory, mapped for the kernel as long as this structure exists: a struct
+ *              hwt_rings, then the ring of operations, @op_size bytes each. Constant.
  * @events:     the ring of events in @mem. Constant.
  * @op_mask:    number of entries of the ring of operations, minus 1. Constant.
  * @event_mask: number of entries of @events, minus 1. Constant.

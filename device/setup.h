@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * HWT_IOC_SETUP, and the default setup of a context
- */
+/* HWT_IOC_SETUP. open() calls it without parameters, which is the default setup of a context. */
 #ifndef _HWT_DEVICE_SETUP_H
 #define _HWT_DEVICE_SETUP_H
 

@@ -61,7 +61,7 @@ static void hwt_thread_expire(struct hwt_timeout *timeout)
 		hwt_event_wake(ctx);
 }
 
-/* A hold has ended: free the entry if it is not in the table any more, and has no other hold. */
+/* A hold has ended: free the entry if this was the last. Its place in the table counts as one. */
 static void hwt_thread_release(struct hwt_timeout *timeout)
 {
 	struct hwt_entry *entry = container_of(timeout, struct hwt_entry, timeout);

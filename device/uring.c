@@ -82,9 +82,9 @@ void hwt_uring_attach(struct hwt_entry *entry, struct io_uring_cmd *cmd)
 }
 
 /*
- * Detach the command of an entry. If the command was the carrier, choose another carrier. Return
- * the command, which the caller completes. Return NULL if the command's task work is still queued
- * to run a pass: hwt_uring_carried() then completes the command, with @res.
+ * Detach the command of an entry. If it was the carrier, whose task work runs passes, choose
+ * another. Return the command for the caller to complete; NULL if its task work is still queued:
+ * hwt_uring_carried() then completes it, with @res.
  */
 static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	__must_hold(&entry->ctx->entries.xa_lock)
