@@ -609,6 +609,18 @@ static void __init test_two_stops(void)
 	KTEST(odd == 0, "two stops at once: both wait, only one hands back");
 }
 
+static bool stops_may_begin;
+
+static long hold_stops(void *arg)
+{
+	struct hwt_wheel *wheel = arg;
+
+	mutex_lock(&wheel->stop_lock);
+	KT_WAIT(READ_ONCE(stops_may_begin));
+	mutex_unlock(&wheel->stop_lock);
+	return 0;
+}
+
 /*
  * A stop needs the wheel's lock to keep callbacks from beginning. Hold the lock, and let a stop go
  * on that waits for an earlier one: until it gets the lock, schedules must not fail.
@@ -616,6 +628,7 @@ static void __init test_two_stops(void)
 static void __init test_instant(void)
 {
 	struct hwt_wheel *wheel = kt_wheel("instant", .shards = 1);
+	struct kt_call hold = { .fn = hold_stops, .arg = wheel };
 	struct kt_call stop = { .fn = kt_do_stop, .arg = wheel };
 	unsigned int n, refused = 0;
 	static struct kt kt;
@@ -623,20 +636,21 @@ static void __init test_instant(void)
 	kt_init(&kt, wheel, &kt_ops);
 	kt_schedule(&kt, KT_HOUR);
 	kt_stay_on(cpumask_of(0));
-	mutex_lock(&wheel->stop_lock);
+	hold.thread = kt_thread(kt_call_main, &hold, 1);
+	KT_WAIT(mutex_is_locked(&wheel->stop_lock));
 	stop.thread = kt_thread(kt_call_main, &stop, 1);
 	KT_WAIT(READ_ONCE(stop.ready) && !task_is_running(stop.thread));
-	spin_lock(&wheel->first_shard->lock);
-	mutex_unlock(&wheel->stop_lock);
+	spin_lock_irq(&wheel->first_shard->lock);
+	WRITE_ONCE(stops_may_begin, true);
 	for (n = 0; n < 100; n++) {
 		mdelay(1);
 		refused += kt_schedule(&kt, KT_HOUR) < 0;
 	}
-	spin_unlock(&wheel->first_shard->lock);
+	spin_unlock_irq(&wheel->first_shard->lock);
 	kt_stay_on(NULL);
 	KTEST(!refused, "callbacks may begin, so schedules do not fail: %u of %u", refused, n);
-	KTEST(kt_call_end(&stop) == 1 && kt_schedule(&kt, 0) == -ESHUTDOWN,
-	      "the stop hands back the timeout");
+	KTEST(kt_call_end(&hold) == 0 && kt_call_end(&stop) == 1 &&
+	      kt_schedule(&kt, 0) == -ESHUTDOWN, "the stop hands back the timeout");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }
 
