@@ -34,14 +34,15 @@ install: modules
 	depmod -a $$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
 
 # The pages of the interfaces are made from the comments in the headers and sources.
+# lib/Makefile makes and installs those of libhwt.
 man: $(MAN)/made
+	$(MAKE) -C lib O=$(OUT)/lib man
 
 $(MAN)/made: man/generate.py $(wildcard man/*.in) docs/parameters.md hwt.h hwt_uapi.h $(wildcard hwt_*.c core/*.c)
 	rm -rf $(MAN)
 	man/generate.py $(MAN) 4 9
 	touch $@
 
-# lib/Makefile makes and installs the pages of libhwt.
 install-man: man
 	for page in man/*.[18] $(MAN)/*.[49]; do \
 		install -D -m 644 $$page \
