@@ -13,6 +13,15 @@ stays()
 	grep -q '^hwt .* Live' /proc/modules || fail "hwt.ko is not live any more, with $1"
 }
 
+# leaves TEXT SHARED: with kt_leaver gone, the log says that it has left TEXT
+leaves()
+{
+	load kt_leaver shared="$2" || fail "kt_leaver does not load"
+	log_mark
+	unload kt_leaver || fail "kt_leaver does not unload"
+	log_since | grep -q "module kt_leaver is unloaded and leaves $1"
+}
+
 load kt_client armed=1000 busy=100
 stays "a client with a private wheel"
 load test_basics || fail "test_basics fails after that"
@@ -23,22 +32,11 @@ stays "a client with a shared wheel"
 unload kt_client
 
 load kt_keeper
-load kt_leaver
-log_mark
-unload kt_leaver
 # init_module is an alias of leaver_init, and is found on kernels built with clang.
-log_since | grep -q 'module kt_leaver is unloaded and leaves its wheel left, created by \(leaver_init\|init_module\) ' ||
-	fail "the log does not name the wheel that is left"
+leaves 'its wheel left, created by \(leaver_init\|init_module\) ' 0 || fail "the log does not name the wheel that is left"
 stays "a wheel that is left"
-load kt_leaver
-log_mark
-unload kt_leaver
-! log_since | grep -q 'is unloaded and leaves' || fail "the log names a module that left no wheel"
-load kt_leaver shared=1
-log_mark
-unload kt_leaver
-log_since | grep -q 'module kt_leaver is unloaded and leaves 1 references to the shared wheel left' ||
-	fail "the log does not name the reference that is left"
+! leaves '' 0 || fail "the log names a module that left no wheel"
+leaves '1 references to the shared wheel left' 1 || fail "the log does not name the reference that is left"
 stays "a reference that is left"
 load kt_leaver shared=1
 unload kt_leaver

@@ -436,29 +436,6 @@ TEST(restore_on_the_wall_clock)
 	libhwt_close(hwt);
 }
 
-/* A restore that fails cancels what it has created, but not a timeout that existed before. */
-TEST(restore_leaves_timeouts_of_before)
-{
-	struct hwt_list_entry entries[3] = {};
-	struct hwt_stats_args stats = { .size = sizeof(stats) };
-	struct libhwt *hwt;
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		entries[i].id = i;
-		entries[i].state = HWT_STATE_PENDING;
-		entries[i].remaining_ns = HOUR;
-	}
-	entries[2].mode = 99;
-	ASSERT_EQ(0, open_flags(&hwt, HWT_SETUP_KEYS, 0));
-	ASSERT_EQ(0, libhwt_key_after(hwt, 0, 2 * HOUR));
-	EXPECT_EQ(-EINVAL, libhwt_restore(hwt, entries, 3, NULL));
-	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(hwt, 0));
-	ASSERT_EQ(0, libhwt_stats(hwt, &stats));
-	EXPECT_EQ(0, stats.timeouts);
-	libhwt_close(hwt);
-}
-
 TEST(restore_is_all_or_nothing)
 {
 	struct hwt_list_entry entries[200] = {};
@@ -468,6 +445,7 @@ TEST(restore_is_all_or_nothing)
 	int i;
 
 	for (i = 0; i < 200; i++) {
+		entries[i].id = i;
 		entries[i].state = HWT_STATE_PENDING;
 		entries[i].remaining_ns = HOUR;
 	}
@@ -481,6 +459,15 @@ TEST(restore_is_all_or_nothing)
 	EXPECT_EQ(0, stats.timeouts);
 	EXPECT_LT(100, stats.cancelled);
 	EXPECT_EQ(HWT_LIMIT_PENDING, stats.limit);
+	libhwt_close(hwt);
+
+	/* A timeout that existed before stays. */
+	ASSERT_EQ(0, open_flags(&hwt, HWT_SETUP_KEYS, 0));
+	ASSERT_EQ(0, libhwt_key_after(hwt, 0, 2 * HOUR));
+	EXPECT_EQ(-EINVAL, libhwt_restore(hwt, entries, 100, NULL));
+	EXPECT_EQ(HWT_STATE_PENDING, libhwt_cancel(hwt, 0));
+	ASSERT_EQ(0, libhwt_stats(hwt, &stats));
+	EXPECT_EQ(0, stats.timeouts);
 	libhwt_close(hwt);
 }
 
