@@ -37,7 +37,8 @@ useradd --groups hwt member && su member -c "hwtctl sleep 1ms && id --user --nam
 hwtctl run <(echo schedule a 9ms) >/dev/stderr
 test -t 0 -o -t 1 -o -t 2 || : </dev/tty || echo commands: no terminal
 sleep 1000 &
-bpftrace -e "tracepoint:hwt:hwt_schedule { @[comm] = count(); exit(); }" -c "hwtctl sleep 1ms"
+echo schedule a 1ms >thread
+bpftrace -e "tracepoint:hwt:hwt_schedule { @[comm] = count(); exit(); }" -c "hwtctl run --thread thread"
 hwt-lateness.bt >lateness &
 until grep "^Tracing" lateness; do sleep 1; done
 kill $!
@@ -50,7 +51,7 @@ PRINTED = {
     "a program": "^a second has passed for 42$", "arguments": "^<one two></root>$",
     "a script fails": "program script: exit status 3$",
     "parameters": "debug:Y\n.*shards:2$", "the directory": "^a file of the host$", "... is read-only": "Read-only file system",
-    "libhwt": "^an event for 7$", "Python": "^python: an event for 42$", "manual pages": "^manual$", "the group hwt": "^member$",
+    "libhwt": "^an event for 7$", "Python": "^python: half a second has passed$", "manual pages": "^manual$", "the group hwt": "^member$",
     "hwtctl": "^a expired", "bpftrace": r"^@\[hwtctl\]: 1",
     "its scripts": "^Tracing hwt:", "a program has no terminal": "^script: no terminal$", "commands have none": "^commands: no terminal$"}
 # Options that are refused, and the messages.
