@@ -49,6 +49,7 @@ PLANTS = (
     ("documentation", "docs/design.md", "", "\n[planted](nowhere.md)\n", "a link to 'nowhere.md'"),
     ("documentation", "docs/limits.md", "", "\n[planted](security.md#nowhere)\n", "a link to 'security.md#nowhere'"),
     ("quotes", "docs/performance.md", "1,242 of", "1,243 of", "no table has 1243"),
+    ("quotes", "README.md", "1,278 ([", "1,279 ([", "README.md: no table has 1279: What"),
     ("quotes", "README.md", "214 | 1,278 |", "214 | 1,279 |", "no table has 1279"),
     ("messages", "core/callback.c", "callback %ps took", "function %ps took", "does not have: <>: function <> took"),
     ("messages", "docs/statistics.md", "are not online`", "are offline`", "statistics.md only: .*are offline"),
