@@ -9,7 +9,8 @@ PAGES = {
         "Timing wheels", "This page describes timing wheels for kernel code: include/linux/hwt.h.",
         {"design": ["The problem", "Glossary"],
          "kernel": ["Three decisions", "Memory", "Contexts", "Choosing a wheel", "Shards", "Tick, buckets and levels", "Slack",
-                    "Callbacks", "Ending many timeouts", "Unloading", "Coming from timer_list", "Coming from delayed_work"],
+                    "Callbacks", "Periodic timeouts", "Ending many timeouts", "Unloading", "Coming from timer_list",
+                    "Coming from delayed_work"],
          "statistics": ["Wheels", "Log messages"]},
         ["include/linux/hwt.h", *(f"kernel/time/hwt/{name}.c\n   :export:"
                                   for name in ("submit", "sync", "delete", "wheel", "group"))]),
