@@ -31,12 +31,16 @@ EDITS = {
     # Measurements under User Mode Linux shall hold for other kernels, so four differences are
     # removed: on its one CPU it omits the lock prefix; it has 100 ticks a second; it disables
     # interrupts for each this_cpu operation, where x86 has an instruction; and it multiplies
-    # 64-bit numbers in pieces, where x86-64 has an instruction.
+    # 64-bit numbers in pieces, where x86-64 has an instruction. And on hosts with larger registers
+    # than 6.1 knows (AMX) it cannot set them, since ptrace sets only all of them.
     "uml.config": r'''
 s/^#define LOCK_PREFIX ""/#define LOCK_PREFIX "lock; "/ arch/x86/include/asm/alternative.h
 /^config HZ$/,/default/s/default 100/default 250/ arch/um/Kconfig
 /^#define this_cpu_generic_to_op/,/^}/s/raw_local_irq_\(save\|restore\)(__flags)/(void)__flags/ include/asm-generic/percpu.h
 /^config UML_X86$/,/def_bool/s/def_bool y/&\n\tselect ARCH_SUPPORTS_INT128 if CC_HAS_INT128/ arch/x86/um/Kconfig
+s/^int have_xstate_support;/#include <string.h>\n\n&\nstatic char host_fp[1 << 14];\nstatic size_t host_fp_size;/ arch/x86/um/os-Linux/registers.c
+/^int restore_fp_registers/,/^}/{s/= fp_regs;/= memcpy(host_fp, fp_regs, FP_SIZE * sizeof(long));/;s/iov_len = .*/iov_len = host_fp_size;/} arch/x86/um/os-Linux/registers.c
+/^void arch_init_registers/,/^}/{s/FP_SIZE \* sizeof(unsigned long)/sizeof(host_fp)/;s/support = 1;/support = !!(host_fp_size = iov.iov_len);/} arch/x86/um/os-Linux/registers.c
 ''',
     # By the strictest rules the kernel has many races of its own, and watching them leaves less
     # time to watch hwt. So only modules are instrumented, and the parts of lib/ that work on the
