@@ -588,10 +588,10 @@ static int schedule_now(void *timeout)
 static void __init test_set_back(void)
 {
 	s64 home = ktime_to_ns(ktime_mono_to_real(0));
+	static struct kt kt, next;
 	struct task_struct *thread;
 	struct hwt_wheel *wheel;
 	struct timespec64 ts;
-	struct kt kt, next;
 	u64 passes;
 
 	if (num_online_cpus() < 2) {
