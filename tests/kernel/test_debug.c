@@ -17,15 +17,8 @@ static struct hwt_wheel *wheel;
  * Reports are limited to 10 in 5 s of each kind. So reports that the harness must see come before
  * calls that only must do no harm.
  */
-static void __init wanted(const char *regex)
-{
-	pr_info("hwt-expect-begin: %s\n", regex);
-}
-
-static void __init wanted_end(void)
-{
-	pr_info("hwt-expect-end\n");
-}
+#define wanted(regex)	pr_info("hwt-expect-begin: %s\n", regex)
+#define wanted_end()	pr_info("hwt-expect-end\n")
 
 #define UNUSABLE "hwt: BUG: timeout .* is used and was never initialised, or was copied"
 #define HELD "hwt: BUG: timeout .* is initialised while it is held: kt_expire"
@@ -179,6 +172,12 @@ static void __init test_initialised_twice(void)
 	KTEST(hwt_shutdown_sync(&beat.timeout) == 1, "until it is cancelled");
 }
 
+static void moves_itself(struct hwt_timeout *timeout)
+{
+	hwt_timeout_set_wheel(timeout, hwt_system_bh_wheel);
+	kt_expire(timeout);
+}
+
 static void __init test_moved(void)
 {
 	struct hwt_wheel *gone = kt_wheel("gone");
@@ -191,6 +190,17 @@ static void __init test_moved(void)
 	hwt_timeout_set_wheel(&kt.timeout, wheel);
 	wanted_end();
 	KTEST(hwt_cancel_sync(&kt.timeout) == 1, "moved while it is held: reported");
+
+	wanted("a timeout with ->cancelled or ->release is put on BH wheel hwt_system_bh: kt_");
+	hwt_timeout_set_wheel(&kt.timeout, hwt_system_bh_wheel);
+	wanted_end();
+	KTEST(hwt_schedule(&kt.timeout, 0) == -EINVAL, "->release on a BH wheel: reported");
+	wanted("hwt: BUG: timeout .* is moved to another wheel while its moves_itself .*exec");
+	kt_setup(&kt, hwt_system_bh_wheel, moves_itself);
+	hwt_schedule(&kt.timeout, 0);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1), "moved in its softirq: reported");
+	hwt_delete(&kt.timeout);
+	wanted_end();
 
 	kt_stay_init(&stay, wheel, &kt_stay_release_ops);
 	hwt_schedule(&stay.kt.timeout, KT_HOUR);
@@ -205,8 +215,6 @@ static void __init test_moved(void)
 	      "moved meanwhile: reported");
 	/* As the contract says: no report. */
 	hwt_timeout_set_wheel(&stay.kt.timeout, wheel);
-	if (IS_ERR(gone))
-		return;
 	/* Nor is there an access to a wheel that was destroyed. */
 	hwt_timeout_set_wheel(&stay.kt.timeout, gone);
 	hwt_wheel_destroy(gone);

@@ -33,16 +33,19 @@ static void look(struct hwt_timeout *timeout)
 	kt_expire(timeout);
 }
 
-/* Define a callback that changes its context, or undoes such a change. */
-#define CALLBACK(name, leave)						\
+/* Define a function that changes its context, or undoes such a change, and then calls @counts. */
+#define FUNCTION(name, leave, counts)					\
 static void name(struct hwt_timeout *timeout)				\
 {									\
 	leave;								\
-	kt_expire(timeout);						\
+	counts(timeout);						\
 }
 
-CALLBACK(leak_preemption, preempt_disable())
-CALLBACK(leak_preemption_thrice, preempt_disable(); preempt_disable(); preempt_disable())
+#define CALLBACK(name, leave)	FUNCTION(name, leave, kt_expire)
+
+FUNCTION(leak_in_cancelled, preempt_disable(), kt_cancelled)
+FUNCTION(leak_in_release, preempt_disable(), kt_release)
+CALLBACK(leak_preemption, preempt_disable(); preempt_disable())
 /* __release() and __acquire() hide the imbalance from sparse. */
 CALLBACK(leak_rcu, rcu_read_lock(); rcu_read_lock(); __release(RCU); __release(RCU))
 CALLBACK(leak_interrupts, local_irq_disable())
@@ -67,18 +70,6 @@ static void spinlock_again(void)
 CALLBACK(mend_spinlock, spinlock_again(); spin_unlock(&leaked_spinlock))
 CALLBACK(mend_raw_spinlock, __acquire(&leaked_raw); preempt_disable(); raw_spin_unlock(&leaked_raw))
 CALLBACK(mend_mutex, mutex_unlock(&leaked_mutex))
-
-static void leak_in_cancelled(struct hwt_timeout *timeout)
-{
-	preempt_disable();
-	kt_cancelled(timeout);
-}
-
-static void leak_in_release(struct hwt_timeout *timeout)
-{
-	preempt_disable();
-	kt_release(timeout);
-}
 
 static struct hwt_wheel *wheel;
 
@@ -191,6 +182,19 @@ static void __init test_cancelled_and_release(void)
 	pr_info("hwt-expect-end\n");
 }
 
+static void __init test_softirq(void)
+{
+	struct hwt_wheel *bh = kt_wheel("hygiene-bh", .flags = HWT_BH);
+	struct kt kt;
+
+	pr_info("hwt-expect-begin: callback leak_preemption .*left its context changed\n");
+	kt_setup(&kt, bh, leak_preemption);
+	hwt_schedule(&kt.timeout, 0);
+	KTEST(KT_WAIT(kt_expirations(&kt) == 1) && hwt_wheel_destroy(bh) == 0,
+	      "in a softirq: reported, restored");
+	pr_info("hwt-expect-end\n");
+}
+
 static void __init selftest(void)
 {
 	/* One CPU: DEBUG_SPINLOCK checks that the CPU that took a spinlock releases it. */
@@ -199,8 +203,6 @@ static void __init selftest(void)
 
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT)) {
 		TEST_LEAK("preemption", leak_preemption, NULL, "preemption");
-		TEST_LEAK("preemption, three times", leak_preemption_thrice, NULL,
-			  "preemption_thrice");
 		/* Lockdep would report the wheel's lock inside the raw spinlock, and switch off. */
 		if (IS_ENABLED(CONFIG_PREEMPT_RT) && IS_ENABLED(CONFIG_PROVE_LOCKING))
 			KTEST_SKIP("lockdep reports the raw spinlock");
@@ -226,10 +228,12 @@ static void __init selftest(void)
 		TEST_LEAK("mutex", leak_mutex, mend_mutex, "mutex");
 	else
 		KTEST_SKIP("this kernel does not notice a leaked mutex");
-	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT)) {
 		test_cancelled_and_release();
-	else
-		KTEST_SKIP("this kernel does not count preemption: ->cancelled, ->release");
+		test_softirq();
+	} else {
+		KTEST_SKIP("this kernel does not count preemption: other functions");
+	}
 	KTEST(clean() && hwt_wheel_pending(wheel) == 0, "callbacks run as before");
 	KTEST(hwt_wheel_destroy(wheel) == 0, "the wheel is destroyed");
 }

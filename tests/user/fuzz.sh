@@ -10,9 +10,7 @@ set -eu
 . "$HWT_DIR/lib.sh"
 
 seconds=0
-if [ -e /sys/kernel/debug/kcov ] && [ "$HWT_QUICK" = 0 ]; then
-	seconds=20
-fi
+[ ! -e /sys/kernel/debug/kcov ] || [ "$HWT_QUICK" != 0 ] || seconds=20
 set -- --seconds $seconds
 # The arguments of make fuzz, one on each line
 if [ -e "$HWT_DIR/fuzz.arguments" ]; then

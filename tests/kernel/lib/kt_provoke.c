@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Provokes kernel reports, for the tests of the harness (tests/vm/test_harness.py), which check
- * that the harness notices each of them.
+ * Provokes kernel reports. tests/vm/test_harness.py checks that the harness notices each of them.
  */
 #include <linux/module.h>
 

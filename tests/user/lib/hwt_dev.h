@@ -243,11 +243,10 @@ static inline __u64 read_number(const char *path)
 	unsigned long long value = ~0ULL;
 	FILE *file = fopen(path, "r");
 
-	if (file) {
-		if (fscanf(file, "%llu", &value) != 1)
-			value = ~0ULL;
+	if (file && fscanf(file, "%llu", &value) != 1)
+		value = ~0ULL;
+	if (file)
 		fclose(file);
-	}
 	return value;
 }
 
@@ -271,24 +270,16 @@ static inline bool env_is(const char *name, const char *value)
 	return env && !strcmp(env, value);
 }
 
-/* A kernel that checks each access or lock, and is several times slower. */
-static inline bool slow_kernel(void)
-{
-	return env_is("HWT_SLOW", "1");
-}
-
 /* A kernel with all debugging options: debug or debug612. */
 static inline bool debug_kernel(void)
 {
-	const char *kernel = getenv("HWT_KERNEL");
-
-	return kernel && !strncmp(kernel, "debug", strlen("debug"));
+	return env_is("HWT_KERNEL", "debug") || env_is("HWT_KERNEL", "debug612");
 }
 
-/* Run fewer rounds: in a quick run, and on a slow kernel. */
+/* Run fewer rounds: in a quick run, and on a kernel that checks each access or lock. */
 static inline bool quick(void)
 {
-	return env_is("HWT_QUICK", "1") || slow_kernel();
+	return env_is("HWT_QUICK", "1") || env_is("HWT_SLOW", "1");
 }
 
 #endif /* HWT_DEV_H */
