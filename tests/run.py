@@ -176,12 +176,10 @@ def shards_job():
 
 
 def threads_job():
-    """Return a job with the quick tests of the device, each context with a kernel thread."""
+    """Return a job with the quick tests of the device, each context with a kernel thread, and of an isolated CPU."""
     results = RESULTS / "guest-threads"
     return Job("guest-threads", python("run.py", "guest", "stock", "--quick", "--name", "threads",
-                                       "--append", "HWT_PARAMS=thread_contexts=1", "--results", results,
-                                       "--pattern", "device|events|fault_ioctl|ids|lib_*|lifecycle|limits|list|pass|periodic|"
-                                       "place|poison|process|races|realtime|recover_kill|rings*|stalled|timens|users"),
+                                       "--append", " ".join(coverage.APART), "--results", results, "--pattern", coverage.THREADS),
                weight=9, guest=True)
 
 
@@ -239,7 +237,7 @@ def named_jobs():
     return [tap("series", *python("series/series.py"), timeout=14400)]
 
 
-IN_ALL = ("long tests, whole models, io_uring's commands (6.12), eight CPUs, contexts with threads, Python with a device, packages, a simulated year, "
+IN_ALL = ("long tests, whole models, io_uring's commands (6.12), eight CPUs, contexts with threads, an isolated CPU, Python with a device, packages, a simulated year, "
           "planted faults and the tests of the harness are in make check-all; other kernels in make check-matrix")
 TIERS = {
     "check": (check_jobs, "quick tests, on the distribution's 6.1 and its PREEMPT_RT kernel", f"the debug kernel, {IN_ALL}"),

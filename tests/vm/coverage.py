@@ -29,9 +29,12 @@ import setup
 
 OUT = host.BUILD / "coverage"
 HERE = Path(__file__).resolve().parent / "coverage"
-# Each kernel's tests, and the number of guests that share them. A guest that dies loses its counts.
-# debug612 runs only tests that reach what debug does not.
-PARTS = {"debug": ("*", 3), "debug612": ("uring*|module-debug", 1)}
+# These tests run again with thread contexts and an isolated CPU.
+THREADS = ("device|events|ids|lib_*|lifecycle|limits|list|pass|periodic|place|poison|process|races|realtime|recover_kill|"
+           "rings*|stalled|test_bh|timens|users")
+APART = ["HWT_PARAMS=thread_contexts=1", "isolcpus=1"]
+# The tests of a kernel, the number of guests that share them (one that dies loses its counts), and words for their command lines.
+PARTS = {"debug": ("*", 3, []), "debug.apart": (THREADS, 1, APART), "debug612": ("uring*|module-debug", 1, [])}
 LINES, BRANCHES = 95.0, 85.0
 # Guests of one kernel share the tree into which their counts are unpacked.
 TREE = threading.Lock()
@@ -40,7 +43,7 @@ MACROS = re.compile(r"\b(" + "|".join((
     r"pr_[a-z]+_(once|ratelimited)", r"WARN_ON(_ONCE)?", r"lockdep_assert_held", r"lockdep_depth", r"list_for_each_entry_rcu",
     r"wait_(var_)?event(_[a-z]+)*", r"set_current_state", r"preempt_enable", r"cond_resched(_[a-z_]+)?",
     r"test_bit_acquire", r"__(set|clear)_bit", r"fls64", r"roundup_pow_of_two", r"ilog2", r"module_name")) + r")\(")
-FUNCTION = re.compile(r"^(?!struct \w+ \{|static const|#|\s|/\*|\})[a-z].*?\b(\w+)\(")
+FUNCTION = re.compile(r"^(?!struct \w+ \{|static const|#|\s|/\*|\})[a-z_].*?\b(\w+)\(")
 
 
 class Source:
@@ -225,11 +228,9 @@ class Counts:
                 old.unlink()
             with tarfile.open(fileobj=io.BytesIO(base64.b64decode("".join(self.lines)))) as archive:
                 archive.extractall(self.tree)
-            # The guest has sent them without their folders.
-            for notes in self.tree.glob("*/*.gcno"):
-                counts = self.tree / notes.with_suffix(".gcda").name
-                if counts.exists():
-                    counts.rename(notes.with_suffix(".gcda"))
+            # The guest has sent them in folders without parents.
+            for counts in (self.tree / self.tree.name).glob("*.gcda"):
+                counts.rename(self.tree / counts.name)
             # The tree has links to the sources, so filter by the sources' own paths. Exclude
             # tracepoints, which are the kernel's macros except for their fields.
             host.logged(OUT / f"{self.name}.log", "reading the counts", [
@@ -237,11 +238,12 @@ class Counts:
                 "--json", OUT / f"{self.name}.json", self.tree])
 
 
-def count(kernel, name, tests, quick):
+def count(kernel, name, tests, quick, append):
     """Run tests, and read the counts of hwt.ko; return whether the tests passed."""
     host.say(f"{len(tests)} tests on {kernel.name}, with hwt.ko built for gcov")
     counts = Counts(kernel, name)
-    good = boot.boot(kernel, f"coverage-{name}", tests, quick=int(quick), results=OUT / f"{name}.results", **counts.options)
+    good = boot.boot(kernel, f"coverage-{name}", tests, quick=int(quick), results=OUT / f"{name}.results", append=append,
+                     **counts.options)
     if not good:
         host.say("tests failed: the coverage is not that of a passing run")
     counts.read()
@@ -283,12 +285,13 @@ def main():
         for name in args.kernels.split() or PARTS:
             for old in OUT.glob(f"{name}-[0-9].json"):
                 old.unlink()
-            kernel = kernels.find(name)
-            pattern, parts = (args.pattern, 1) if args.pattern else PARTS.get(name, PARTS["debug"])
+            kernel = kernels.find(name.partition(".")[0])
+            pattern, parts, append = PARTS.get(name, PARTS["debug"])
+            pattern, parts = (args.pattern, 1) if args.pattern else (pattern, parts)
             tests = listing.tests(kernel, args.quick, pattern=pattern)
             if not tests:
                 raise host.Failed(f"no test matches '{pattern}'")
-            guests += [(kernel, f"{name}-{part}", tests[part::parts], args.quick) for part in range(parts)]
+            guests += [(kernel, f"{name}-{part}", tests[part::parts], args.quick, append) for part in range(parts)]
         with concurrent.futures.ThreadPoolExecutor(max(2, host.JOBS // 2)) as pool:
             good = all(list(pool.map(lambda words: count(*words), guests)))
     return 0 if report() and good else 1

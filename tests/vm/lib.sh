@@ -7,7 +7,6 @@ hwt_points=0
 
 note() { echo "# $*"; }
 fail() { echo "# FAILED: $*"; exit 1; }
-skip() { echo "# $*"; exit 4; }
 
 ok()
 {

@@ -215,15 +215,15 @@ check_kcsan()
 	fi
 }
 
-# Print gcov's counts of all loads of hwt.ko, for coverage.py. There are none unless hwt.ko was
-# built for gcov.
+# Print gcov's counts of all loads of hwt.ko, for coverage.py, if hwt.ko was built for gcov.
 show_coverage()
 {
-	local file
+	local file folder
 	mkdir "$tests_tmp/gcov"
 	# Copy the files, because they have a size of 0 for tar.
 	find /sys/kernel/debug/gcov -name '*.gcda' 2>/dev/null | while read -r file; do
-		cp "$file" "$tests_tmp/gcov"
+		folder=$tests_tmp/gcov/$(basename "${file%/*}")
+		mkdir -p "$folder" && cp "$file" "$folder"
 	done
 	rmdir "$tests_tmp/gcov" 2>/dev/null && return
 	echo "hwt-coverage: begin"
