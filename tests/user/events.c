@@ -6,7 +6,10 @@
  * hwt-test: timeout 400
  */
 #include "kselftest_harness.h"
+#include <linux/aio_abi.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "fixtures.h"
@@ -30,6 +33,25 @@ TEST_F(ctx, nowait_reads_what_is_there)
 	ASSERT_TRUE(hwt_fire(self->fd, 1));
 	EXPECT_EQ(EVENT, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
 	EXPECT_TRUE(preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno == EAGAIN);
+}
+
+/* A kernel thread polls for AIO, and may fire nothing. */
+TEST_F(ctx, aio_polls)
+{
+	struct iocb request = { .aio_fildes = self->fd, .aio_lio_opcode = IOCB_CMD_POLL,
+				.aio_buf = POLLIN }, *list = &request;
+	struct hwt_event event;
+	aio_context_t aio = 0;
+	struct io_event done;
+
+	if (syscall(__NR_io_setup, 1, &aio))
+		SKIP(return, "this kernel has no AIO");
+	ASSERT_EQ(1, syscall(__NR_io_submit, aio, 1, &list));
+	ASSERT_EQ(0, hwt_add(self->fd, 0, 20 * MSEC, 7, NULL));
+	EXPECT_EQ(1, syscall(__NR_io_getevents, aio, 1, 1, &done, NULL));
+	EXPECT_TRUE(done.res & POLLIN);
+	EXPECT_EQ(1, hwt_next(self->fd, &event));
+	syscall(__NR_io_destroy, aio);
 }
 
 TEST_F(ctx, buffer_below_one_event)

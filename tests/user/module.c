@@ -73,26 +73,4 @@ TEST(unload_at_once_after_close)
 	}
 }
 
-/* Cancelled timeouts are released without waiting for the next tick. */
-TEST(unload_does_not_wait_for_a_tick)
-{
-	/* Ticks are multiples since the clock's zero, and at most an hour long. */
-	__u64 next = now_ns() + 45 * SEC, tick = next / (1 + next / HOUR), id, before;
-	char params[64];
-	int fd;
-
-	snprintf(params, sizeof(params), "tick_us=%llu", (unsigned long long)(tick / USEC));
-	ASSERT_EQ(0, load(params));
-	fd = hwt_open(O_NONBLOCK);
-	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 0, &id));
-	ASSERT_EQ(0, hwt_add(fd, 0, HOUR, 1, NULL));
-	ASSERT_EQ(HWT_STATE_PENDING, hwt_del(fd, id));
-	sleep_ns(50 * MSEC);
-	close(fd);
-	before = now_ns();
-	ASSERT_GT(next, before + 20 * SEC);
-	EXPECT_EQ(0, unload_module("hwt"));
-	EXPECT_GT(before + 20 * SEC, now_ns());
-}
-
 TEST_HARNESS_MAIN
