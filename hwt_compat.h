@@ -43,6 +43,11 @@ static inline unsigned int hwt_cpu_cache(unsigned int cpu)
 	} while (0)
 #endif
 
+/* Before Linux 6.17, system_dfl_wq has another name. Linux 7.2 warns of the use of that name. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define system_dfl_wq	system_unbound_wq
+#endif
+
 /* Since Linux 6.4, class_create() has no argument for the module. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
 #define hwt_class_create(_name)	class_create(_name)

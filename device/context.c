@@ -25,6 +25,7 @@
 #include <linux/xarray.h>
 
 #include "hwt.h"
+#include "hwt_compat.h"
 #include "device/context.h"
 #include "device/entry.h"
 #include "device/ring.h"
@@ -296,7 +297,7 @@ static DECLARE_WORK(hwt_clock_set_work, hwt_contexts_clock_set);
 static void hwt_contexts_irq_work(struct irq_work *work)
 {
 	/* No barrier: queue_work() ensures that the work sees the change of the clock. */
-	queue_work(system_unbound_wq, &hwt_clock_set_work);
+	queue_work(system_dfl_wq, &hwt_clock_set_work);
 }
 
 static struct irq_work hwt_contexts_clock_work = IRQ_WORK_INIT(hwt_contexts_irq_work);
