@@ -233,6 +233,11 @@ static void cancel_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, hwt_delete(timeout));
 	KUNIT_EXPECT_FALSE(test, hwt_held(timeout));
 	KUNIT_EXPECT_EQ(test, object.released, 2);
+	/* A barrier of built-in code waits for the holds of all clients that are about to end. */
+	hwt_schedule(timeout, hwt_secs(1000));
+	hwt_cancel(timeout);
+	KUNIT_EXPECT_EQ(test, hwt_wheel_barrier(test->priv), 0);
+	KUNIT_EXPECT_EQ(test, object.released, 3);
 	KUNIT_EXPECT_EQ(test, object.expired, 0);
 }
 
