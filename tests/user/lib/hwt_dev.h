@@ -237,14 +237,14 @@ static inline int hwt_next(int fd, struct hwt_event *event)
 	return hwt_read(fd, event, 1);
 }
 
-/* Read an unsigned number from a file; ~0 if there is none. */
+/* Read an unsigned number, or Y for 1, from a file; ~0 if there is none. */
 static inline __u64 read_number(const char *path)
 {
 	unsigned long long value = ~0ULL;
 	FILE *file = fopen(path, "r");
 
 	if (file && fscanf(file, "%llu", &value) != 1)
-		value = ~0ULL;
+		value = fgetc(file) == 'Y' ? 1 : ~0ULL;
 	if (file)
 		fclose(file);
 	return value;
@@ -252,16 +252,7 @@ static inline __u64 read_number(const char *path)
 
 #define hwt_param(name)	read_number("/sys/module/hwt/parameters/" name)
 
-/* Return true if the module was loaded with thread_contexts=1. */
-static inline bool contexts_have_threads(void)
-{
-	FILE *file = fopen("/sys/module/hwt/parameters/thread_contexts", "r");
-	bool threads = file && fgetc(file) == 'Y';
-
-	if (file)
-		fclose(file);
-	return threads;
-}
+#define contexts_have_threads()	(hwt_param("thread_contexts") == 1)
 
 static inline bool env_is(const char *name, const char *value)
 {
