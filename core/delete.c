@@ -173,9 +173,10 @@ EXPORT_SYMBOL_GPL(hwt_delete);
  * @timeout: the timeout; its memory must remain valid until this returns
  *
  * Contexts as for hwt_delete(). The counterpart of try_to_del_timer_sync(). Never waits for a
- * callback. After 1, the caller may free the timeout, if no other context schedules it. After 0,
- * the caller may do so, too, unless the timeout has a ->cancelled or ->release that has yet to be
- * called, or a ->release that is executing.
+ * callback. A caller that tries again after -EBUSY must let other tasks have the CPU meanwhile,
+ * since the callback of a thread wheel may need it. After 1, the caller may free the timeout, if no
+ * other context schedules it. After 0, the caller may do so, too, unless the timeout has a
+ * ->cancelled or ->release that has yet to be called, or a ->release that is executing.
  *
  * Return: 1 if the timeout was pending, and is given back; 0 if it was not pending; -EBUSY if its
  * callback is executing, in which case nothing is changed.

@@ -362,8 +362,8 @@ static void __init test_try_delete(struct hwt_wheel *wheel)
 				cpu_relax();
 			ret = hwt_try_delete(&brief[i].timeout);
 			busy += ret == -EBUSY;
-			while (ret == -EBUSY)
-				ret = hwt_try_delete(&brief[i].timeout);
+			for (; ret == -EBUSY; ret = hwt_try_delete(&brief[i].timeout))
+				cond_resched();
 			wrong += ret != 1 || hwt_running(&brief[i].timeout);
 		}
 		WRITE_ONCE(brief_armed, false);
