@@ -56,7 +56,6 @@ PLANTS = (
     ("manual", "hwt_uapi.h", "\t__u32\t\tkind;\n", "\t__u64\t\tkind;\n", "not understood: .*kind"),
     ("hwtctl", "tools/hwtctl.bash-completion", "--json --pid --fd --wheels", "--json --pid --wheels",
      "stats: options of help and completion"),
-    ("hwtctl", "tools/hwtctl.fish-completion", "[a-z-]+)(?:", "[a-z]+)(?:", "options of help and fish"),
     ("hwtctl", "man/hwtctl.1", "SS hwtctl restore", "SS hwtctl restor", "nothing on restore"),
     ("hwtctl", "tools/run.c", '{ "echo", do_echo', '{ "eco", do_echo', "run --help: eco is missing"),
     ("hwtctl", "tools/hwtctl.bash-completion", "monotonic boottime", "monotonic", "completion of .*--clock"),

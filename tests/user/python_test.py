@@ -281,8 +281,9 @@ class Timers(unittest.TestCase):
     def test_descriptor_clocks_and_bad_values(self):
         for clock in time.CLOCK_BOOTTIME, time.CLOCK_REALTIME:
             with hwt.Timers(clock=clock, granularity=0.01) as timers:
-                timers.call_at(time.clock_gettime(clock) + 0.02, self.called.append, clock)
+                timers.call_at(time.clock_gettime(clock) + 1000, self.called.append, 0)
                 self.assertEqual([], select.select([timers], [], [], 0)[0])
+                timers.call_at(time.clock_gettime(clock) + 0.02, self.called.append, clock)
                 self.assertTrue(select.select([timers], [], [], PATIENCE)[0])
                 self.assertEqual((1, clock), (timers.run(), self.called.pop()))
         for kind, call, *args in ((ValueError, self.timers.call_later, math.nan, print), (ValueError, self.timers.call_every, 0, print),
