@@ -112,7 +112,7 @@ static void check_list(const struct hwt_list_args *args, const struct hwt_list_e
 {
 	unsigned int i;
 
-	if (args->entries != (uintptr_t)entry)
+	if (args->entries != (uintptr_t)entry || args->entry_size != sizeof(*entry))
 		return;
 	for (i = 0; i < args->count; i++)
 		if (!entry[i].id || entry[i].reserved || entry[i].mode > 2 ||
