@@ -101,8 +101,9 @@ static void check_event(const struct hwt_event *event)
 	    event->flags & ~HWT_EVENT_LAST || event->reserved)
 		must_not("event of kind %u, flags %#x, reserved %llx", event->kind,
 			 event->flags, event->reserved);
-	if (event->kind != HWT_EVENT_CLOCK_SET && (!event->id || !event->generation))
-		must_not("event without an id or a generation");
+	/* An id of 0 is allowed: it is a key. */
+	if (event->kind != HWT_EVENT_CLOCK_SET && !event->generation)
+		must_not("event without a generation");
 	if (event->kind == HWT_EVENT_EXPIRED && event->fired_ns < event->deadline_ns &&
 	    !state.clock_set)
 		must_not("early: %llu before %llu", event->fired_ns, event->deadline_ns);
@@ -115,8 +116,7 @@ static void check_list(const struct hwt_list_args *args, const struct hwt_list_e
 	if (args->entries != (uintptr_t)entry || args->entry_size != sizeof(*entry))
 		return;
 	for (i = 0; i < args->count; i++)
-		if (!entry[i].id || entry[i].reserved || entry[i].mode > 2 ||
-		    entry[i].state > 3)
+		if (entry[i].reserved || entry[i].mode > 2 || entry[i].state > 3)
 			must_not("list: entry %u: id %llx, state %#x", i, entry[i].id,
 				 entry[i].state);
 }
