@@ -191,7 +191,7 @@ static ssize_t hwt_event_read(struct hwt_context *ctx, struct iov_iter *to)
 		if (!ret && (READ_ONCE(ctx->rings) ||
 			     (!hwt_pass_due(ctx) && list_empty(&ctx->ready))))
 			break;
-		/* Not signal_pending(), as below: a read of io_uring would end with -EINTR. */
+		/* Ignore task work of io_uring: a read would end with -EINTR without a signal. */
 		if (!ret && task_sigpending(current))
 			return hwt_event_read_ends(ctx, total, -ERESTARTSYS);
 		if (!ret)

@@ -35,7 +35,7 @@ TEST_F(ctx, nowait_reads_what_is_there)
 	EXPECT_TRUE(preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT) < 0 && errno == EAGAIN);
 }
 
-/* A kernel thread polls for AIO, and may fire nothing. */
+/* For AIO, a kernel thread polls if a wake-up does not say for what. */
 TEST_F(ctx, aio_polls)
 {
 	struct iocb request = { .aio_fildes = self->fd, .aio_lio_opcode = IOCB_CMD_POLL,
