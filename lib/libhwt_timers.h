@@ -19,7 +19,8 @@
  *	A set with the option LIBHWT_DEVICE has a timeout of /dev/hwt for each of its timers, in a
  *	context with keys that libhwt_timers_context() returns. So hwtctl shows the timers, the
  *	kernel charges them to the user, and another thread or process that has the descriptor may
- *	list, move (libhwt_modify()) and cancel them: the key of a timer is its address. Other
+ *	list, move (libhwt_modify()) and cancel them: the key of a timer is its address. If the
+ *	program pushes the timer back, before or after that, its own deadline counts. Other
  *	threads and processes must not schedule timeouts in that context, nor read its events. To
  *	disarm a timer or push it back costs the same as in the process; to arm it, to move it to
  *	an earlier time, to stop it while it is pending, and its expiry cost a system call. A timer
@@ -52,9 +53,9 @@
  *	One thread at a time uses a set and its timers. If the library is compiled with
  *	LIBHWT_DEBUG, the program aborts if a thread uses a set that another thread has created,
  *	unless it has called libhwt_timers_adopt(). After fork(), the child may use its copy of a
- *	set, but not the descriptor of libhwt_timers_fd(), which it shares with the parent. A set on
- *	the device the child may only free, which does not affect the parent. No function may be
- *	called from a signal handler.
+ *	set, unless it is on the device or libhwt_timers_fd() was called for it: the parent shares
+ *	its descriptor then. Such a copy the child may only free, which does not affect the parent.
+ *	No function may be called from a signal handler.
  */
 #ifndef LIBHWT_TIMERS_H
 #define LIBHWT_TIMERS_H
@@ -188,7 +189,8 @@ unsigned int libhwt_timers_run(struct libhwt_timers *timers);
  *
  * For simulations, tests, and loops that have read the clock. The time remains the set's time until
  * the next call of this function, if libhwt_timers_wait_ns() is used instead of
- * libhwt_timers_wait_ms().
+ * libhwt_timers_wait_ms(). A simulation calls it for the time at which it begins, before it sets a
+ * timer.
  *
  * Return: the number of callbacks.
  */
@@ -219,8 +221,9 @@ uint64_t libhwt_timers_wait_ns(struct libhwt_timers *timers);
  *
  * For a loop whose sleep libhwt_timers_wait_ms() cannot limit, such as the loop of a library. The
  * descriptor is a timerfd that the set re-arms: each earlier deadline costs a system call. Do not
- * read it, because libhwt_timers_run() clears it, and do not close it. The program calls
- * libhwt_timers_run() at the beginning of each turn, so that the set's time is that of the turn.
+ * read it, because libhwt_timers_run() clears it, and do not close it. From now on the set does not
+ * learn when a turn ends, so outside of a run its time is that of the clock, and each
+ * libhwt_timer_set() reads the clock.
  *
  * On the device, the descriptor is an epoll instance. With libhwt_timers_wait_ms() instead, a loop
  * calls back some ms later, because the events of the device do not wake it.
@@ -268,8 +271,9 @@ uint64_t libhwt_timers_update(struct libhwt_timers *timers);
  * libhwt_timers_next() - return the next deadline
  * @timers: the set
  *
- * Return: a time, ns on the set's clock, before which no timer fires; LIBHWT_NEVER: there is none.
- * Timers that were pushed back or disarmed may make it too early.
+ * Return: a time, ns on the set's clock, before which no timer fires unless the clock is set back;
+ * LIBHWT_NEVER: there is none. Timers that were pushed back or disarmed may make it too early. On
+ * the device, an event may come some ticks before it.
  */
 uint64_t libhwt_timers_next(struct libhwt_timers *timers);
 
@@ -423,7 +427,8 @@ void libhwt_timer_every(struct libhwt_timers *timers, struct libhwt_periodic *pe
  * @timer:  the timer
  * @word:   the deadline, ns on the set's clock, in memory that stays until the callback, or until
  *          libhwt_timer_stop(). Any thread, process or BPF program that has the memory may store a
- *          later one, by one aligned store of 64 bits: no call, no lock.
+ *          later one, by one aligned store of 64 bits (an atomic one, on a machine of 32 bits): no
+ *          call, no lock.
  *
  * The set reads the word now, and when the deadline that it read last has come: then it either
  * calls back, or waits for the later deadline. A deadline that is lowered is not seen before that.
@@ -453,6 +458,24 @@ static inline void libhwt_timer_disarm(struct libhwt_timer *timer)
  */
 void libhwt_timer_stop(struct libhwt_timers *timers, struct libhwt_timer *timer);
 
+/* Read the word of a watched timer. */
+static inline uint64_t libhwt_word_read(const uint64_t *word)
+{
+	const volatile uint64_t *at = word;
+	uint64_t value = *at;
+#if UINTPTR_MAX < UINT64_MAX
+	uint64_t first;
+
+	/* This machine reads it in two halves, which belong together if two reads agree. */
+	do {
+		first = value;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		value = *at;
+	} while (value != first);
+#endif
+	return value;
+}
+
 /**
  * libhwt_timer_deadline() - return the deadline of a timer
  * @timer: the timer
@@ -464,7 +487,7 @@ static inline uint64_t libhwt_timer_deadline(const struct libhwt_timer *timer)
 	if (timer->linked == LIBHWT_NEVER || timer->deadline == LIBHWT_NEVER)
 		return LIBHWT_NEVER;
 	if (timer->order & LIBHWT_WATCHED)
-		return *(const volatile uint64_t *)(uintptr_t)timer->deadline;
+		return libhwt_word_read((const uint64_t *)(uintptr_t)timer->deadline);
 	return timer->deadline;
 }
 

@@ -12,8 +12,9 @@
  * timeout is taken, the timer is handled as if the cursor had reached that time. Until then it is
  * held: linked with LINKED_HELD, for a time that is later by @lag of struct set. If the cursor
  * reaches this later time, the device is late, or another process has moved or cancelled the
- * timeout, so the set asks the device. A timer that the device refuses, because of a limit or for
- * want of memory, is linked as in a set in the process.
+ * timeout, so the set asks the device. If the program has pushed the timer back since it was armed,
+ * the program's deadline counts. A timer that the device refuses, because of a limit or for want of
+ * memory, is linked as in a set in the process.
  */
 #include "port.h"
 #include "core/buckets.h"
@@ -116,7 +117,7 @@ static u64 set_now(struct set *set)
 	if (now != LIBHWT_STALE)
 		return now;
 	now = set_clock(set);
-	if (set->fd < 0)
+	if (set->fd < 0 || set->running)
 		set->head.now = now;
 	return now;
 }
@@ -310,12 +311,18 @@ static inline void set_insert(struct set *set, struct libhwt_timer *timer, u64 d
 		set_insert_own(set, timer);
 }
 
+/* Return the time for which a held timer was armed on the device, or at which it was found late. */
+static u64 set_armed(const struct set *set, const struct libhwt_timer *timer)
+{
+	return (timer->linked & ~(LIBHWT_TICK - 1)) - set->lag;
+}
+
 /* Return the time for which a timer is linked, or for which the device has it; 0: it is late. */
 static u64 set_linked(const struct set *set, const struct libhwt_timer *timer)
 {
 	if (likely(!(timer->linked & LINKED_HELD)))
 		return timer->linked;
-	return timer->linked & LINKED_LATE ? 0 : timer->linked - LINKED_HELD - set->lag;
+	return timer->linked & LINKED_LATE ? 0 : set_armed(set, timer);
 }
 
 /* Put a timer into the buckets for a deadline, or move it there. The caller stores the deadline. */
@@ -402,7 +409,7 @@ void libhwt_timer_every(struct libhwt_timers *timers, struct libhwt_periodic *pe
 void libhwt_timer_watch(struct libhwt_timers *timers, struct libhwt_timer *timer,
 			const uint64_t *word)
 {
-	set_link(set_of(timers), timer, *(const volatile u64 *)word);
+	set_link(set_of(timers), timer, libhwt_word_read(word));
 	timer->deadline = (uintptr_t)word;
 	timer->order |= LIBHWT_WATCHED;
 }
@@ -426,11 +433,39 @@ uint64_t libhwt_timer_remaining(struct libhwt_timers *timers, const struct libhw
 
 /* -- The device -------------------------------------------------------------- */
 
-/* Another process has moved a timer: store the deadline, unless a watched word has it. */
-static void timer_moved(struct libhwt_timer *timer, u64 deadline)
+/* Return true if the program has pushed a held timer back, or disarmed it, since it was armed. */
+static bool set_pushed(const struct set *set, const struct libhwt_timer *timer)
 {
-	if (timer->deadline != LIBHWT_NEVER && !(timer->order & LIBHWT_WATCHED))
+	return libhwt_timer_deadline(timer) > set_armed(set, timer) + set->mask;
+}
+
+/*
+ * Another process has moved a held timer, or cancelled it (LIBHWT_NEVER): store the deadline,
+ * unless the program's own counts, or a watched word has it.
+ */
+static void set_moved(const struct set *set, struct libhwt_timer *timer, u64 deadline)
+{
+	if (!set_pushed(set, timer) &&
+	    (!(timer->order & LIBHWT_WATCHED) || deadline == LIBHWT_NEVER))
 		timer->deadline = deadline;
+}
+
+/*
+ * Ask the device for the deadline of a held timer: 0: it has an event, LIBHWT_NEVER: no timeout. If
+ * another process has changed it, store it.
+ */
+static u64 set_ask(const struct set *set, struct libhwt_timer *timer)
+{
+	u64 linked = set_linked(set, timer), armed = set_armed(set, timer), deadline;
+	int ret = set->device.get(set->device.context, timer_key(timer), &deadline);
+
+	if (ret < 0)
+		deadline = LIBHWT_NEVER;
+	/* The device rounds to its ticks. */
+	if (ret == -ENOENT ||
+	    (!ret && deadline && (deadline < linked || deadline > armed + set->lag)))
+		set_moved(set, timer, deadline);
+	return deadline;
 }
 
 /*
@@ -451,7 +486,7 @@ static hwt_cold void set_take(struct set *set)
 			if (!hwt_linked(timer) || !(timer->linked & LINKED_HELD))
 				continue;
 			if (due[i].deadline < set_linked(set, timer))
-				timer_moved(timer, due[i].deadline);
+				set_moved(set, timer, due[i].deadline);
 			set_remove(set, timer);
 			list_add_tail(&timer->link, &set->buckets.due);
 		}
@@ -464,23 +499,22 @@ static hwt_cold void set_take(struct set *set)
 /* A held timer has no event yet. Hold it again, and return true, if the device has its timeout. */
 static hwt_cold bool set_hold(struct set *set, struct libhwt_timer *timer)
 {
-	u64 now = (set->buckets.cursor + 1) << LIBHWT_TICK_SHIFT, deadline;
+	u64 now = (set->buckets.cursor + 1) << LIBHWT_TICK_SHIFT;
+	bool pushed = set_pushed(set, timer);
+	u64 deadline = set_ask(set, timer);
 
 	set->held--;
 	timer->linked &= ~(LINKED_HELD | LINKED_LATE);
-	if (set->device.get(set->device.context, timer_key(timer), &deadline) < 0) {
-		/* Another process has cancelled it. */
-		timer->deadline = LIBHWT_NEVER;
+	if (deadline == LIBHWT_NEVER)
 		return false;
-	}
 	if (deadline <= now) {
 		set_insert_held(set, timer, now);
 		timer->linked |= LINKED_LATE;
-		return true;
+	} else if (pushed && libhwt_timer_deadline(timer) < deadline) {
+		set_insert(set, timer, libhwt_timer_deadline(timer), true);
+	} else {
+		set_insert_held(set, timer, deadline);
 	}
-	if (deadline > timer->deadline)
-		timer_moved(timer, deadline);
-	set_insert_held(set, timer, deadline);
 	return true;
 }
 
@@ -674,13 +708,19 @@ unsigned int libhwt_timers_run(struct libhwt_timers *timers)
 
 /* -- Sets -------------------------------------------------------------------- */
 
+/* Return true if timers wait for a run, whatever the time; in a callback, perhaps in @ready. */
+static bool set_run_due(const struct set *set)
+{
+	return !list_empty(&set->buckets.due) || !list_empty(&set->ready) ||
+	       !list_empty(&set->later);
+}
+
 uint64_t libhwt_timers_next(struct libhwt_timers *timers)
 {
 	struct set *set = set_of(timers);
 	u64 tick;
 
-	/* In a callback, timers may be in the other lists. */
-	if (!list_empty(&set->buckets.due) || !list_empty(&set->ready) || !list_empty(&set->later))
+	if (set_run_due(set))
 		return set->buckets.cursor << LIBHWT_TICK_SHIFT;
 	tick = hwt_buckets_next_tick(&set->buckets);
 	return tick == HWT_TICK_NEVER ? LIBHWT_NEVER : tick << LIBHWT_TICK_SHIFT;
@@ -688,7 +728,7 @@ uint64_t libhwt_timers_next(struct libhwt_timers *timers)
 
 static u64 set_wait(struct set *set, u64 now)
 {
-	u64 next = libhwt_timers_next(&set->head);
+	u64 next = set_run_due(set) ? 0 : libhwt_timers_next(&set->head);
 
 	if (next == LIBHWT_NEVER)
 		return LIBHWT_NEVER;
@@ -722,8 +762,8 @@ uint64_t libhwt_timers_update(struct libhwt_timers *timers)
 {
 	struct set *set = set_of(timers);
 
-	set->head.now = set_clock(set);
-	return set->head.now;
+	set->head.now = LIBHWT_STALE;
+	return set_now(set);
 }
 
 size_t libhwt_timers_count(const struct libhwt_timers *timers)
@@ -787,8 +827,11 @@ static void each_move(struct libhwt_timer *timer, void *arg)
 {
 	struct each *each = (struct each *)arg;
 	struct set *to = (struct set *)each->arg;
-	u64 deadline = libhwt_timer_deadline(timer), order = timer->order;
+	u64 deadline, order = timer->order;
 
+	if (timer->linked & LINKED_HELD)
+		set_ask(each->set, timer);
+	deadline = libhwt_timer_deadline(timer);
 	set_stop(each->set, timer);
 	if (deadline == LIBHWT_NEVER)
 		return;

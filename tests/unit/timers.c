@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -522,7 +523,9 @@ static void descriptor(void)
 	calls[0] = 0;
 	ready.fd = libhwt_timers_fd(set);
 	CHECK(ready.fd >= 0 && libhwt_timers_fd(set) == ready.fd);
-	CHECK(poll(&ready, 1, 0) == 0);
+	/* The set's time goes on, although nothing runs. */
+	asked = libhwt_timers_update(set);
+	CHECK(poll(&ready, 1, 2) == 0 && libhwt_timers_now(set) > asked);
 	CHECK(libhwt_timers_wait_ns(set) == LIBHWT_NEVER && libhwt_timers_wait_ms(set) == -1);
 	libhwt_timer_set(set, &timer[0], 3600 * SEC);
 	asked = libhwt_timers_now(set);
@@ -560,6 +563,46 @@ static unsigned int run_at(uint64_t ns)
 {
 	run.now = START + ns;
 	return libhwt_timers_run_at(set, run.now);
+}
+
+/* If the clock was set back since the last run, the next run must not wait for it. */
+static void set_back(void)
+{
+	begin(NULL);
+	CHECK(run_at(libhwt_timers_update(set)) == 0);
+	libhwt_timer_set_at(set, &timer[0], libhwt_timers_update(set) + SEC);
+	CHECK(libhwt_timers_wait_ns(set) == 0 && libhwt_timers_wait_ms(set) == 0);
+	CHECK(libhwt_timers_run(set) == 0 && libhwt_timers_wait_ns(set) > SEC / 2);
+	end();
+}
+
+static void *flip(void *word)
+{
+	uint64_t n;
+
+	for (n = 0; !calls[1]; n++)
+		__atomic_store_n((uint64_t *)word, n & 1 ? 0x1fffffff0 : 0x200000010,
+				 __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* Another thread stores a word with a carry from the lower half to the upper one. */
+static void watched_word(void)
+{
+	static uint64_t word __attribute__((aligned(8))) = 0x1fffffff0;
+	uint64_t n, read = word, torn = 0;
+	pthread_t thread;
+
+	begin(NULL);
+	libhwt_timer_watch(set, &timer[0], &word);
+	CHECK(pthread_create(&thread, NULL, flip, &word) == 0);
+	for (n = 0; n < 3000000; n++) {
+		read = libhwt_timer_deadline(&timer[0]);
+		torn += read != 0x1fffffff0 && read != 0x200000010;
+	}
+	calls[1] = 1;
+	CHECK(pthread_join(thread, NULL) == 0 && torn == 0);
+	end();
 }
 
 /* The device has what it accepts, and is told only of earlier deadlines, stops and expiries. */
@@ -613,6 +656,36 @@ static void moved_by_others(void)
 	end();
 }
 
+/* What the program sets later than others have, counts; a move to another set asks the device. */
+static void pushed_beside_others(void)
+{
+	struct libhwt_timers_options options = { .size = sizeof(options), .flags = LIBHWT_ANY };
+	struct libhwt_timers *from;
+	int i;
+
+	begin(&options);
+	for (i = 0; i < 5; i++)
+		libhwt_timer_set(set, &timer[i], 10 * SEC);
+	timeout_of((uintptr_t)&timer[0])->key = 0;
+	timeout_of((uintptr_t)&timer[1])->deadline = START + 5 * SEC;
+	timeout_of((uintptr_t)&timer[2])->deadline = START + 3600 * SEC;
+	timeout_of((uintptr_t)&timer[3])->key = 0;
+	timeout_of((uintptr_t)&timer[4])->deadline = START + 40 * SEC;
+	for (i = 0; i < 3; i++)
+		libhwt_timer_set(set, &timer[i], 30 * SEC);
+	CHECK(run_at(6 * SEC) == 0);
+	from = set;
+	set = libhwt_timers_new(&options);
+	libhwt_timers_run_at(set, run.now);
+	libhwt_timers_move_all(from, set);
+	libhwt_timers_free(from);
+	CHECK(!libhwt_timer_pending(&timer[3]));
+	CHECK(run_at(11 * SEC) == 0 && run_at(29 * SEC) == 0);
+	CHECK(run_at(30 * SEC + LIBHWT_TICK) == 3 && calls[0] && calls[1] && calls[2]);
+	CHECK(run_at(41 * SEC) == 1 && calls[4]);
+	end();
+}
+
 /* After a signal, a set still waits for the events of its device. */
 static void interrupted(void)
 {
@@ -657,6 +730,9 @@ static const struct tap_test tests[] = {
 	{ "timers: real time, three clocks", .once = real_time },
 	{ "timers: a timeout of the device for each timer", .once = on_the_device },
 	{ "timers: others move and cancel timers of the device", .once = moved_by_others },
+	{ "timers: the program pushes what others have changed", .once = pushed_beside_others },
+	{ "timers: the clock was set back", .once = set_back },
+	{ "timers: a word that another thread stores", .once = watched_word },
 	{ "timers: a signal while events of the device are taken", .once = interrupted },
 	{ "timers: options that are refused", .once = refused },
 	{ },
