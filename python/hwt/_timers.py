@@ -110,15 +110,16 @@ class _Set(ctypes.c_void_p):
         self.fire = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self.due.append)
         self.chunks: list[_Chunk] = []          # by address
 
-    def owner(self, address: int) -> Timer:
-        """Return the timer at an address."""
+    def owner(self, address: int) -> Timer | None:
+        """Return the timer at an address. None: it was cancelled or armed after it came due."""
         chunk = self.chunks[bisect.bisect(self.chunks, address, key=lambda chunk: chunk.base) - 1]
-        owner = chunk.owners[(address - chunk.base) // (8 * _WORDS)]
-        assert owner
-        return owner
+        slot = (address - chunk.base) // (8 * _WORDS)
+        return chunk.owners[slot] if chunk.words[slot * _WORDS] == NEVER else None
 
     def __del__(self) -> None:
         _abi.timers().libhwt_timers_free(self)
+        # In garbage that is collected, timers may still refer to it.
+        self.value = None
 
 
 _Self = TypeVar("_Self", bound="Timers")
@@ -228,13 +229,18 @@ class Timers:
         own = self._open()
         if self._running:
             return 0
-        self._lib.libhwt_timers_run(own)
-        due = [own.owner(address) for address in own.due]
-        own.due.clear()
-        for timer in due:
-            self._disarm(timer)
-        self._running, taken, called = True, 0, 0
+        due: list[Timer] = []
+        taken = called = 0
+        # At any line a signal handler or a destructor may cancel timers, or a KeyboardInterrupt end the run.
         try:
+            self._running = True
+            self._lib.libhwt_timers_run(own)
+            for address in own.due:
+                owner = own.owner(address)
+                if owner:
+                    due.append(owner)
+                    self._disarm(owner)
+            own.due.clear()
             for timer in due:
                 taken += 1
                 # Unless a callback has moved or cancelled it, or has closed the timers.
@@ -252,7 +258,8 @@ class Timers:
         """Call back."""
         period, callback, args = timer._period_ns, timer._callback, timer._args
         if period:
-            timer.overruns = (self.now_ns() - timer._when_ns) // period
+            # The clock may be set back meanwhile.
+            timer.overruns = max(self.now_ns() - timer._when_ns, 0) // period
             self._arm(timer, timer._when_ns + (timer.overruns + 1) * period)
         if callback and timer._context is not None:
             timer._context.run(callback, *args)
@@ -264,7 +271,7 @@ class Timers:
         return context
 
     def _open(self) -> _Set:
-        if self._set is None:
+        if not self._set:
             raise ValueError("the timers are closed")
         return self._set
 
@@ -280,7 +287,7 @@ class Timers:
         """Arm a timer, or move it."""
         if timer._callback is None:
             raise RuntimeError("the timer was cancelled")
-        if self._set is None:
+        if not self._set:
             raise RuntimeError("the timers are closed")
         if when_ns >= NEVER:
             timer._when_ns = NEVER
@@ -303,9 +310,10 @@ class Timers:
 
     def _disarm(self, timer: Timer) -> None:
         """Give the slot back, by a store: libhwt unlinks it at the old deadline, unless it is used again before."""
-        if timer._chunk is not _NOWHERE:
-            timer._words[timer._at + _DEADLINE] = NEVER
-            timer._chunk.owners[timer._at // _WORDS] = None
-            self._count -= 1
-            self._free.append((timer._chunk, timer._at))
+        chunk, words, at = timer._chunk, timer._words, timer._at
+        if chunk is not _NOWHERE:
             timer._chunk, timer._words, timer._at = _NOWHERE, _NOWHERE.words, 0
+            words[at + _DEADLINE] = NEVER
+            chunk.owners[at // _WORDS] = None
+            self._count -= 1
+            self._free.append((chunk, at))

@@ -18,6 +18,7 @@ import threading
 import time
 import typing
 import unittest
+import unittest.mock
 import weakref
 
 import hwt
@@ -267,6 +268,35 @@ class Timers(unittest.TestCase):
         self.assertRaises(ValueError, self.timers.run)
         self.assertRaises(RuntimeError, self.timers.call_later, 1, print)
 
+    def test_cancelled_while_run_looks_for_timers(self):
+        """As by a signal handler: each step of run() may find that timers were cancelled, or that one was set."""
+        own, timers = self.timers._set, [self.timers.call_later(0, self.called.append, n) for n in range(4)]
+        find, later = own.owner, []
+
+        def owner(address):
+            timers[0].cancel()
+            timers[2].cancel()
+            later[:] = later or [self.timers.call_later(3600, self.called.append, "later")]
+            return find(address)
+
+        time.sleep(0.01)
+        with unittest.mock.patch.object(own, "owner", owner):
+            self.assertEqual((2, [1, 3], 1), (self.timers.run(), self.called, len(self.timers)))
+        with unittest.mock.patch.object(own, "owner", side_effect=KeyboardInterrupt):
+            self.timers.call_later(0, self.called.append, 4)
+            time.sleep(0.01)
+            self.assertRaises(KeyboardInterrupt, self.timers.run)
+        self.assertEqual((1, 4), (self.timers.run(), self.called[2]))
+
+    def test_garbage_that_uses_its_timers(self):
+        """The collector may finalize the set before an object that refers to it."""
+        timer = self.timers.call_later(1, print)
+        self.timers._set.__del__()
+        self.assertRaises(RuntimeError, timer.reschedule, 2)
+        self.assertRaises(RuntimeError, self.timers.call_later, 1, print)
+        self.assertRaises(ValueError, self.timers.wait)
+        timer.cancel()
+
     def test_periodic(self):
         timer = self.timers.call_every(0.02, lambda: self.called.append((timer.overruns, timer.when())))
         begin = timer.when()
@@ -275,6 +305,10 @@ class Timers(unittest.TestCase):
         self.assertLessEqual(3, self.called[0][0])
         for _, when in self.called:
             self.assertAlmostEqual(0, (when - begin + 0.01) % 0.02 - 0.01)
+        # The clock is set back between the look at the timers and the call.
+        time.sleep(0.03)
+        with unittest.mock.patch.object(self.timers, "now_ns", lambda: 0):
+            self.assertEqual((1, 0), (self.timers.run(), self.called[-1][0]))
         timer.cancel()
         self.assertEqual((None, False), (self.timers.wait(), bool(self.timers)))
 
