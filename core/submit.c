@@ -142,18 +142,19 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
 }
 
 /*
- * A call with HWT_SCHEDULE_EARLIER for the deadline @ns has found that the tick in *@old is not
+ * A call with HWT_SCHEDULE_EARLIER for the deadline @ns has found that the tick in @old is not
  * later. If hwt_touch() has put the timeout off to a time later than @ns, undo that. If the state
- * has changed meanwhile, the engine may have moved the timeout to the tick of hwt_touch(): store
- * the state in *@old, and return false, so that the caller decides again.
+ * has changed meanwhile, the engine may have moved the timeout to the tick of hwt_touch(): return
+ * false, so that the caller decides again.
  */
-static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *old)
+static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 old)
 {
-	u64 was = *old;
+	u64 touched = atomic64_read(&timeout->touched);
 
-	if (!(was & HWT_F_ARMED) || (u64)atomic64_read(&timeout->touched) <= ns)
+	if (!(old & HWT_F_ARMED) || touched <= ns)
 		return true;
-	hwt_untouch(timeout, ns);
+	if (!hwt_untouch(timeout, touched, ns))
+		return false;
 	/*
 	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim() and hwt_bh_claim():
 	 * the engine changes the tick in the state to that of @touched, and then reads @touched
@@ -161,8 +162,7 @@ static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 *o
 	 * lowered here.
 	 */
 	smp_mb();
-	*old = hwt_timeout_state(timeout);
-	return *old == was;
+	return hwt_timeout_state(timeout) == old;
 }
 
 /* Arm a timeout, under rcu_read_lock_sched(). Inlined: most callers have constant @flags. */
@@ -172,12 +172,11 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	struct hwt_change change = { .action = HWT_NOTHING };
 	unsigned long irqs = 0;
 	unsigned int seq = 0;
+	u64 old, touched;
 	int was;
-	u64 old;
 
-	old = hwt_timeout_state(timeout);
 	/*
-	 * The cmpxchg that changes the state is two barriers.
+	 * The cmpxchg that changes the state is three barriers.
 	 *
 	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in
@@ -194,22 +193,31 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	 * what the engine wrote before the sleep_seq that the other call has read (state.arm,
 	 * sleep.seq); if sleep_seq changes later, the other call kicks. If a collection misses the
 	 * new tick, it sees what the engine wrote before that collection (sleep.mb, pass.mb).
+	 *
+	 * Barrier arm.touch, pairs with touch.arm in hwt_arm() and hwt_finish_change(): the client
+	 * touches the timeout after this change. So who reads the touch reads the new state.
 	 */
 	do {
 		if (change.action == HWT_SUBMIT)	/* after a failure */
 			hwt_irqs_restore(irqs);
 again:
+		/*
+		 * Barrier touch.arm, pairs with arm.touch in hwt_arm(): if this CPU reads the touch
+		 * of a client that has armed the timeout meanwhile, it also reads that it is armed.
+		 * So a call that does not arm it does not undo that touch.
+		 */
+		touched = atomic64_read_acquire(&timeout->touched);
+		old = hwt_timeout_state(timeout);
 		change = hwt_state_schedule(old, tick, flags);
 		if (unlikely(change.action >= HWT_UNCHANGED)) {
 			if ((flags & HWT_SCHEDULE_EARLIER) && change.action == HWT_UNCHANGED &&
 			    !(flags & HWT_SCHEDULE_UNLESS_PENDING) &&
-			    !hwt_arm_earlier(timeout, ns, &old)) {
-				change.action = HWT_NOTHING;
+			    !hwt_arm_earlier(timeout, ns, old))
 				goto again;
-			}
 			return hwt_schedule_refused(change.action, old);
 		}
-		hwt_untouch(timeout, ns);
+		if (!hwt_untouch(timeout, touched, ns))
+			goto again;
 		/*
 		 * Read sleep_seq before the state changes. If another CPU moves the timeout to an
 		 * earlier tick before the push, it wakes the engine, which finds no entry and

@@ -33,18 +33,16 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
 
 /*
  * Before a timeout is armed for a deadline of @ns, undo a touch to a later time, or the timeout
- * would not fire at @ns. Only lower timeout->touched, since another call may lower it further
- * meanwhile. The caller changes the state after this, and the engine reads the state before
- * timeout->touched (fire.touched): an engine that sees the new state also sees the touch undone.
+ * would not fire at @ns. The caller changes the state after this, and the engine reads the state
+ * before timeout->touched (fire.touched): an engine that sees the new state also sees the touch
+ * undone. @touched: the value of timeout->touched that the caller has read. If another call has
+ * changed it since, return false: such a touch must not be undone, if it belongs to a newer state.
  */
-static __always_inline void hwt_untouch(struct hwt_timeout *timeout, u64 ns)
+static __always_inline bool hwt_untouch(struct hwt_timeout *timeout, u64 touched, u64 ns)
 {
-	s64 touched = atomic64_read(&timeout->touched);
-
 	/* No barrier: the caller's change of the state, which follows, orders this before it. */
-	while (unlikely((u64)touched > ns) &&
-	       !atomic64_try_cmpxchg(&timeout->touched, &touched, ns))
-		;
+	return likely(touched <= ns) ||
+	       atomic64_try_cmpxchg(&timeout->touched, (s64 *)&touched, ns);
 }
 
 /* If the wheel has a max_pending, let one more timeout be pending. */

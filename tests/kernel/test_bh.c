@@ -546,6 +546,64 @@ static void __init test_touch(struct hwt_wheel *wheel)
 	hwt_shutdown_sync(&kt.timeout);
 }
 
+#define TOUCHES		(KT_SLOW ? 3000 : 30000)
+
+static struct kt touched;
+static atomic_t met;
+static u64 touch_ns;
+
+static void meet(unsigned int number)
+{
+	atomic_inc(&met);
+	while (atomic_read(&met) < number)
+		cpu_relax();
+}
+
+static void arm_and_touch(unsigned int round)
+{
+	meet(4 * round + 2);
+	if (!hwt_schedule_unless_pending(&touched.timeout, KT_HOUR))
+		hwt_touch(&touched.timeout, touch_ns + round * KT_HOUR);
+	meet(4 * round + 4);
+}
+
+static int arm_and_touch_too(void *unused)
+{
+	unsigned int round;
+
+	for (round = 0; round < TOUCHES; round++) {
+		arm_and_touch(round);
+		cond_resched();
+	}
+	return kt_thread_end(0);
+}
+
+/* Two CPUs arm an idle timeout at the same time. The one that does not must not undo a touch. */
+static void __init test_touch_of_another(struct hwt_wheel *wheel)
+{
+	unsigned int round, undone = 0;
+	struct task_struct *other;
+
+	if (num_online_cpus() == 1) {
+		KTEST_SKIP("there is only one CPU");
+		return;
+	}
+	kt_init(&touched, wheel, &kt_plain_ops);
+	touch_ns = hwt_wheel_now(wheel) + 10 * KT_HOUR;
+	atomic_set(&met, 0);
+	kt_stay_on(cpumask_of(0));
+	other = kt_thread(arm_and_touch_too, NULL, 1);
+	for (round = 0; round < TOUCHES && !IS_ERR(other); round++) {
+		arm_and_touch(round);
+		undone += hwt_deadline(&touched.timeout) < touch_ns + round * KT_HOUR;
+		hwt_cancel_sync(&touched.timeout);
+		cond_resched();
+	}
+	kt_thread_stop(other);
+	kt_stay_on(NULL);
+	KTEST(round == TOUCHES && undone == 0, "no call undoes another's touch: %u do", undone);
+}
+
 /* A callback, or a cancel in a pass, must not leave cancelled timeouts held. */
 static struct kt cancelled_kt;
 
@@ -649,6 +707,7 @@ static void __init test_wheel(struct hwt_wheel *wheel)
 	test_try_delete(wheel);
 	test_delete_mix(wheel);
 	test_touch(wheel);
+	test_touch_of_another(wheel);
 	test_many(wheel);
 }
 
@@ -671,6 +730,7 @@ static void __init selftest(void)
 	test_try_delete(wheel);
 	test_delete_mix(wheel);
 	test_touch(wheel);
+	test_touch_of_another(wheel);
 	hwt_wheel_destroy(wheel);
 }
 

@@ -216,6 +216,8 @@ static __always_inline s64 atomic64_read(const atomic64_t *atomic)
 	return READ_ONCE(atomic->counter);
 }
 
+#define atomic64_read_acquire(atomic)	__atomic_load_n(&(atomic)->counter, __ATOMIC_ACQUIRE)
+
 static __always_inline void atomic64_set(atomic64_t *atomic, s64 value)
 {
 	WRITE_ONCE(atomic->counter, value);
