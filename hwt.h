@@ -55,9 +55,10 @@
  *     On a BH wheel (HWT_BH), the hold of a one-shot is over before its callback begins.
  *
  *   - A timeout is initialised before any other call, and is not NULL. With the module parameter
- *     "debug", a call for a timeout that was never initialised is refused and reported. Without
- *     "debug", its effect is undefined, except for memory of zeros, which has no wheel: a call that
- *     schedules fails with -EINVAL, and a cancel finds nothing.
+ *     "debug", a call that schedules, cancels, deletes, moves or waits for a timeout that was never
+ *     initialised is refused and reported. Without "debug", its effect is undefined, except for
+ *     memory of zeros, which has no wheel: a call that schedules fails with -EINVAL, and a cancel
+ *     finds nothing.
  *
  * hwt calls ->release once for each hold, except for a hold that hwt_delete() has ended. The call
  * is made in process context, after hwt has accessed the timeout for the last time in that hold.

@@ -97,19 +97,20 @@ static bool hwt_debug_releasing(struct hwt_shard *shard, const struct hwt_timeou
 /*
  * Report a timeout that is moved to another wheel while it is held or one of its functions is
  * executing. Any context, but a ->release is noticed only where the shard's lock may be taken.
+ * Return false, with a report, if the timeout was never initialised.
  */
-void hwt_debug_move(const struct hwt_timeout *timeout)
+bool hwt_debug_move(const struct hwt_timeout *timeout)
 {
 	struct hwt_shard *shard = timeout->shard;
 	bool may_lock = preemptible();
 	const void *fn = NULL;
 
 	if (!hwt_debug_used(timeout))
-		return;
+		return false;
 	if (hwt_held(timeout)) {
 		hwt_debug_report("timeout %p is moved to another wheel while it is held: %ps\n",
 				 timeout, timeout->ops->expire);
-		return;
+		return true;
 	}
 	/*
 	 * The wheel may have been destroyed. Barrier clock.rcu, pairs with destroy.grace in
@@ -127,6 +128,7 @@ void hwt_debug_move(const struct hwt_timeout *timeout)
 	if (fn)
 		hwt_debug_report("timeout %p is moved to another wheel while its %ps executes\n",
 				 timeout, fn);
+	return true;
 }
 
 /* -- Unloaded modules ------------------------------------------------------- */

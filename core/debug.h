@@ -12,7 +12,7 @@ u32 hwt_debug_mark(const struct hwt_timeout *timeout);
 void __hwt_debug_track(struct hwt_timeout *timeout, u64 state);
 bool __hwt_debug_used(const struct hwt_timeout *timeout);
 bool __hwt_debug_init(const struct hwt_timeout *timeout);
-void hwt_debug_move(const struct hwt_timeout *timeout);
+bool hwt_debug_move(const struct hwt_timeout *timeout);
 void hwt_debug_unload(struct hwt_wheel *wheel, struct module *module);
 
 /*

@@ -424,8 +424,8 @@ int hwt_schedule_periodic_at(struct hwt_periodic *periodic, u64 first_ns,
 
 	if (!period_ns || (mode != HWT_MODE_FIXED_RATE && mode != HWT_MODE_FIXED_DELAY))
 		return -EINVAL;
-	if (mode == HWT_MODE_FIXED_DELAY && periodic->timeout.shard &&
-	    hwt_is_bh(periodic->timeout.shard))
+	if (!hwt_debug_used(&periodic->timeout) || !periodic->timeout.shard ||
+	    (mode == HWT_MODE_FIXED_DELAY && hwt_is_bh(periodic->timeout.shard)))
 		return -EINVAL;
 	/* Until the state changes, a firing may mix old and new settings: keep this time short. */
 	preempt_disable();
@@ -672,8 +672,8 @@ EXPORT_SYMBOL_GPL(__hwt_timeout_init);
  */
 void hwt_timeout_set_wheel(struct hwt_timeout *timeout, struct hwt_wheel *wheel)
 {
-	if (static_branch_unlikely(&hwt_debug))
-		hwt_debug_move(timeout);
+	if (static_branch_unlikely(&hwt_debug) && !hwt_debug_move(timeout))
+		return;
 	timeout->shard = hwt_shard_for(wheel, timeout->ops);
 }
 EXPORT_SYMBOL_GPL(hwt_timeout_set_wheel);

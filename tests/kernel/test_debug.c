@@ -77,6 +77,7 @@ static void __init test_refused(struct hwt_timeout *timeout, const char *what)
 static bool __init refused_all(struct hwt_periodic *periodic)
 {
 	struct hwt_timeout *timeout = &periodic->timeout;
+	const struct hwt_shard *shard = timeout->shard;
 
 	return hwt_schedule(timeout, 0) == -EINVAL &&
 	       hwt_schedule_at(timeout, 0) == -EINVAL &&
@@ -88,6 +89,8 @@ static bool __init refused_all(struct hwt_periodic *periodic)
 	       hwt_schedule_pending_at(timeout, 0) == -EINVAL &&
 	       hwt_schedule_periodic(periodic, 0, 1, HWT_MODE_FIXED_RATE) == -EINVAL &&
 	       hwt_schedule_periodic_at(periodic, 0, 1, HWT_MODE_FIXED_RATE) == -EINVAL &&
+	       hwt_schedule_periodic_at(periodic, 0, 1, HWT_MODE_FIXED_DELAY) == -EINVAL &&
+	       (hwt_timeout_set_wheel(timeout, hwt_system_wheel), timeout->shard == shard) &&
 	       !hwt_cancel(timeout) && hwt_cancel_sync(timeout) == 0 &&
 	       hwt_shutdown_sync(timeout) == 0 && hwt_wait(timeout, 0) == 0;
 }
