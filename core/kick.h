@@ -11,8 +11,8 @@
  * Return true if the engine was kicked and needs no other kick. Return false while the irq_work of
  * a kick is pending, so that the caller kicks, too: if an NMI has queued the irq_work in the last
  * moments of a CPU, it stays pending until that CPU is online again. (One gap remains: until then,
- * a kick in NMI, or with interrupts off and without the shard's lock, has no effect, and timeouts
- * may be late. Any other kick wakes the engine directly.)
+ * a kick in NMI, or with interrupts off and without the shard's lock, has no effect, timeouts may
+ * be late, and hwt_wheel_dispose() waits. Any other kick wakes the engine directly.)
  */
 static inline bool hwt_engine_kicked(struct hwt_shard *shard)
 {

@@ -269,6 +269,11 @@ int hwt_sync(struct hwt_timeout *timeout, u64 set)
 		/* Cancel in every round, since the timeout may have been scheduled again. */
 		pending |= hwt_sync_try(shard, &runner, timeout, set);
 	} while (!own && !hwt_sync_done(shard, timeout));
+	/* Another CPU may have yet to push the timeout: the engine is to collect it. */
+	if (own && (hwt_timeout_state(timeout) & HWT_F_SUBMITTED) && !READ_ONCE(shard->reclaim)) {
+		WRITE_ONCE(shard->reclaim, true);
+		hwt_engine_kick_locked(shard, 0);
+	}
 	hwt_runner_leave(shard, &runner);
 	return own ? -EDEADLK : pending;
 }
