@@ -228,6 +228,9 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			return ret;
 		if ((file->f_flags & O_NONBLOCK) || (iocb->ki_flags & IOCB_NOWAIT))
 			return -EAGAIN;
+		/* The wait below looks at signals only if no pass is due. */
+		if (task_sigpending(current))
+			return -ERESTARTSYS;
 		/* Check the list second: if another task has run the pass, its events are there. */
 		ret = wait_event_interruptible(ctx->wait, hwt_pass_due(ctx) ||
 					       !list_empty(&ctx->ready) || READ_ONCE(ctx->rings));
@@ -235,9 +238,6 @@ ssize_t hwt_read_iter(struct kiocb *iocb, struct iov_iter *to)
 			return ret;
 	}
 }
-
-/* Maximum number of steps of hwt_rings_refill() in one poll(), to limit the time that it takes */
-#define HWT_POLL_STEPS	64
 
 __poll_t hwt_poll(struct file *file, poll_table *wait)
 {
@@ -259,7 +259,7 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	else if (!READ_ONCE(ctx->rings))
 		hwt_pass_catch_up(ctx, false);
 	else if (hwt_rings_pass_due(ctx) || !list_empty(&ctx->ready))
-		hwt_rings_refill(ctx, HWT_POLL_STEPS);
+		hwt_rings_refill(ctx, 0, KTIME_MAX);
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx) || due)
 		return EPOLLIN | EPOLLRDNORM;
 	return 0;

@@ -256,9 +256,15 @@ static bool hwt_pass_step(struct hwt_context *ctx)
 }
 
 /*
+ * How long a pass pauses if commands of io_uring may be due: the task that carries it must get to
+ * look at its signals, though each pass of it leaves work.
+ */
+#define HWT_PASS_PAUSE_NS	(50 * NSEC_PER_USEC)
+
+/*
  * End a pass that has stopped early: arm the timer, which wakes a waiting task to continue the
- * pass. The timer expires at once if no event waits to be read, or if commands of io_uring may be
- * due. Otherwise it expires after a tick, because a task that reads events may do the rest before.
+ * pass. Without events and commands, the timer expires at once. With events that wait to be read,
+ * and no commands, it expires after a tick: a task that reads events may do the rest before.
  */
 static void hwt_pass_pause(struct hwt_context *ctx)
 	__must_hold(&ctx->entries.xa_lock)
@@ -266,7 +272,9 @@ static void hwt_pass_pause(struct hwt_context *ctx)
 	struct hrtimer *timer = &ctx->pass.timer;
 	u64 ns = hwt_context_now(ctx);
 
-	if (!list_empty(&ctx->ready) && list_empty(&ctx->commands.list))
+	if (!list_empty(&ctx->commands.list))
+		ns += HWT_PASS_PAUSE_NS;
+	else if (!list_empty(&ctx->ready))
 		ns += ctx->tick_ns;
 	atomic64_set(&ctx->pass.next_ns, 0);
 	if (!hrtimer_is_queued(timer) || (u64)ktime_to_ns(hrtimer_get_expires(timer)) > ns)

@@ -188,15 +188,19 @@ bool hwt_rings_pass_due(struct hwt_context *ctx)
 	return hwt_pass_due(ctx) || (!ctx->wheel && READ_ONCE(ctx->rings->mem->due));
 }
 
+/* Number of steps after which hwt_rings_refill() stops if the ring has the events that it wants */
+#define HWT_REFILL_STEPS	64
+
 /*
- * Fire what is due, and move events to the ring, until no event is left, the ring is full, @max
- * steps are done, or a signal comes. Never sleep for an event, because the condition of a
- * wait_event_*() calls this function. Return the number of unread events in the ring.
+ * Fire what is due, and move events to the ring, until no event is left or the ring is full. Stop
+ * earlier at a signal, at the time @end and, if the ring has @want events, after HWT_REFILL_STEPS.
+ * Never sleep for an event, because the condition of a wait_event_*() calls this function. Return
+ * the number of unread events in the ring.
  */
-u32 hwt_rings_refill(struct hwt_context *ctx, u32 max)
+u32 hwt_rings_refill(struct hwt_context *ctx, u32 want, ktime_t end)
 {
 	const struct hwt_rings_ctx *rings = ctx->rings;
-	u32 steps = 0;
+	u32 steps = 0, unread;
 
 	do {
 		if (hwt_rings_pass_due(ctx))
@@ -205,9 +209,11 @@ u32 hwt_rings_refill(struct hwt_context *ctx, u32 max)
 		hwt_rings_fill(ctx);
 		xa_unlock(&ctx->entries);
 		cond_resched();
-	} while (++steps < max && (!list_empty(&ctx->ready) || hwt_pass_due(ctx)) &&
-		 hwt_rings_unread(rings) <= rings->event_mask && !hwt_rings_interrupted(steps));
-	return hwt_rings_unread(rings);
+		unread = hwt_rings_unread(rings);
+	} while ((++steps < HWT_REFILL_STEPS || unread < want) && unread <= rings->event_mask &&
+		 (!list_empty(&ctx->ready) || hwt_pass_due(ctx)) && ktime_get() < end &&
+		 !task_sigpending(current) && !hwt_rings_interrupted(steps));
+	return unread;
 }
 
 /* -- Operations ---------------------------------------------------------- */
@@ -288,18 +294,25 @@ static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
 	return ns_to_ktime(max_t(s64, left, 0));
 }
 
+/* Return the time that is left until @end; KTIME_MAX if @end never comes. */
+static ktime_t hwt_enter_left(ktime_t end)
+{
+	return end == KTIME_MAX ? end : max_t(ktime_t, ktime_sub(end, ktime_get()), 0);
+}
+
 /* Wait for @enter->wait events, a signal or the timeout. Return the value for @enter->result. */
 static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *enter)
 {
 	u32 want = min(enter->wait, ctx->rings->event_mask + 1);
-	ktime_t timeout = hwt_enter_timeout(enter);
+	ktime_t end = ktime_add_safe(ktime_get(), hwt_enter_timeout(enter));
 	sigset_t saved;
 	int ret;
 
 	if (enter->flags & HWT_ENTER_SIGMASK)
 		hwt_sigmask_set(enter->sigmask, &saved);
 	ret = wait_event_interruptible_hrtimeout(ctx->wait,
-						 hwt_rings_refill(ctx, U32_MAX) >= want, timeout);
+						 hwt_rings_refill(ctx, want, end) >= want,
+						 hwt_enter_left(end));
 	if (enter->flags & HWT_ENTER_SIGMASK)
 		hwt_sigmask_restore(&saved, ret == -ERESTARTSYS);
 	return ret == -ERESTARTSYS ? -EINTR : ret;
@@ -328,7 +341,7 @@ int hwt_ioctl_enter(struct hwt_context *ctx, void *args)
 	if (enter->wait)
 		enter->result = hwt_rings_wait(ctx, enter);
 	else
-		hwt_rings_refill(ctx, U32_MAX);
+		hwt_rings_refill(ctx, 0, KTIME_MAX);
 	/*
 	 * SIGSTOP, a tracer, a suspend or task work of io_uring may interrupt the wait though no
 	 * signal handler runs. The kernel then restarts the call, unless the call has to return the

@@ -5,6 +5,7 @@
 #ifndef _HWT_DEVICE_RING_H
 #define _HWT_DEVICE_RING_H
 
+#include <linux/ktime.h>
 #include <linux/types.h>
 
 struct file;
@@ -19,7 +20,7 @@ void hwt_rings_tell(struct hwt_context *ctx);
 void hwt_rings_due(struct hwt_context *ctx, bool due);
 void hwt_rings_next(struct hwt_context *ctx, u64 ns);
 void hwt_rings_fill(struct hwt_context *ctx);
-u32 hwt_rings_refill(struct hwt_context *ctx, u32 max);
+u32 hwt_rings_refill(struct hwt_context *ctx, u32 want, ktime_t end);
 bool hwt_rings_pass_due(struct hwt_context *ctx);
 bool hwt_rings_ready(const struct hwt_context *ctx);
 int hwt_ioctl_enter(struct hwt_context *ctx, void *args);

@@ -116,6 +116,52 @@ TEST(enter_waits_for_a_full_ring)
 	ring_close(&ring);
 }
 
+/* HWT_RINGS_MORE ends when the last event outside the ring is withdrawn. */
+TEST(no_more_after_cancels)
+{
+	struct ring ring;
+	__u64 ids[6];
+	int i;
+
+	ASSERT_LE(0, ring_open(&ring, 4, 4));
+	for (i = 0; i < 6; i++)
+		ASSERT_EQ(0, hwt_add(ring.fd, 0, 0, i, &ids[i]));
+	ASSERT_TRUE(until(ring_enter(&ring, 0, 0, 0) == 0 && ring_flags(&ring)));
+	for (i = 0; i < 6; i++)
+		hwt_del(ring.fd, ids[i]);
+	EXPECT_EQ(0U, ring_flags(&ring));
+	ring_close(&ring);
+}
+
+/* A pass without end: a bucket of later rounds, whose lower bound a child lowers all the time. */
+TEST_F_TIMEOUT(ctx, signal_and_timeout_end_an_endless_pass, 120)
+{
+	pid_t spoiler, reader;
+	int status, fd = self->fd;
+	struct ring ring;
+	unsigned int i;
+	__u64 id;
+
+	ASSERT_EQ(0, fcntl(fd, F_SETFL, 0));
+	ASSERT_EQ(0, hwt_with(fd, SETUP, setup, .ticks_per_wheel = 2, .levels = 1));
+	for (i = 0; i < 20000; i++)
+		ASSERT_EQ(0, hwt_add(fd, 0, 10000 * HOUR, 0, &id));
+	spoiler = fork();
+	while (!spoiler)
+		if (hwt_move(fd, id, 0, 2 * MSEC) < 0 || hwt_move(fd, id, 0, 10000 * HOUR) < 0)
+			_exit(1);
+	reader = fork();
+	if (!reader)
+		_exit(hwt_read(fd, &(struct hwt_event){}, 1));
+	usleep(100000);
+	kill(reader, SIGTERM);
+	EXPECT_TRUE(until(waitpid(reader, &status, WNOHANG) == reader));
+	ASSERT_EQ(0, ring_make(&ring, fd, 0, 4, 4));
+	EXPECT_EQ(-ETIME, enter(fd, 0, 1, 20 * MSEC, 0).result);
+	EXPECT_EQ(-SIGKILL, child_kill(spoiler));
+	ring_unmap(&ring);
+}
+
 TEST_F(rings, signal_ends_the_wait)
 {
 	ASSERT_EQ(0, alarm_every(10000, SA_RESTART));
