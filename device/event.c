@@ -40,6 +40,8 @@ void hwt_event_drop(struct hwt_entry *entry)
 		return;
 	list_del_init(&entry->ready);
 	entry->ctx->stats.events--;
+	if (entry->ctx->rings)
+		hwt_rings_tell(entry->ctx);
 	if (hwt_entry_periodic(entry)) {
 		entry->missed += entry->overruns;
 		entry->overruns = 0;
