@@ -5,7 +5,6 @@
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
-#include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>

@@ -48,7 +48,7 @@ struct hwt_pass {
 	s64			offset;
 };
 
-void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *params);
+void hwt_pass_init(struct hwt_context *ctx, const struct hwt_buckets *buckets);
 void hwt_pass_alarm(struct hwt_context *ctx, u64 ns);
 void hwt_pass_clock_set(struct hwt_context *ctx);
 u64 hwt_pass_slack_tick(const struct hwt_context *ctx, u64 ns, u64 slack_ns);

@@ -12,6 +12,7 @@
 #include <linux/xarray.h>
 
 #include "hwt.h"
+#include "core/buckets.h"
 #include "core/params.h"
 #include "device/context.h"
 #include "device/entry.h"
@@ -33,7 +34,8 @@ MODULE_PARM_DESC(thread_contexts, "For tests: every context has a kernel thread,
  * @params:    the tick and the buckets
  * @clock:     the clock, as a clockid_t
  * @wheel:     a wheel with a thread; NULL if the context drives its timeouts itself
- * @memory:    without a wheel, the memory of the buckets
+ * @buckets:   without a wheel, the buckets
+ * @memory:    their memory
  * @clock_set: the entry of HWT_EVENT_CLOCK_SET; NULL if the program does not ask for this event
  * @keyed:     true if ids are the program's keys
  */
@@ -41,6 +43,7 @@ struct hwt_setup {
 	struct hwt_wheel_params	params;
 	int			clock;
 	struct hwt_wheel	*wheel;
+	struct hwt_buckets	buckets;
 	void			*memory;
 	struct hwt_entry	*clock_set;
 	bool			keyed;
@@ -70,7 +73,7 @@ static bool hwt_setup_apply(struct hwt_context *ctx, struct hwt_setup *setup)
 		ctx->tick_ns = setup->params.tick_ns;
 		ctx->max_pending = setup->params.max_pending;
 		WRITE_ONCE(ctx->keyed, setup->keyed);
-		hwt_pass_init(ctx, &setup->params);
+		hwt_pass_init(ctx, &setup->buckets);
 		WRITE_ONCE(ctx->fixed, true);
 	}
 	xa_unlock(&ctx->entries);
@@ -94,6 +97,7 @@ static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_p
 static int hwt_setup_create(struct hwt_setup *setup, bool thread)
 {
 	struct hwt_wheel_params *params = &setup->params;
+	unsigned int bits;
 	struct hwt_wheel *wheel;
 	int ret;
 
@@ -111,9 +115,12 @@ static int hwt_setup_create(struct hwt_setup *setup, bool thread)
 	ret = hwt_params_get(params, params);
 	if (ret)
 		return ret;
-	setup->memory = kvmalloc(hwt_buckets_size(ilog2(params->ticks_per_wheel), params->levels),
-				 HWT_GFP_USER);
-	return setup->memory ? 0 : -ENOMEM;
+	bits = ilog2(params->ticks_per_wheel);
+	setup->memory = kvmalloc(hwt_buckets_size(bits, params->levels), HWT_GFP_USER);
+	if (!setup->memory)
+		return -ENOMEM;
+	hwt_buckets_init(&setup->buckets, bits, params->levels, 0, setup->memory);
+	return 0;
 }
 
 static int hwt_setup_clock_set(struct hwt_context *ctx, struct hwt_setup *setup)
