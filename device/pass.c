@@ -174,9 +174,12 @@ int hwt_pass_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 time_ns)
 		return hwt_context_limited(ctx, HWT_LIMIT_PENDING);
 	if (!(op->flags & HWT_ARM_ABSOLUTE))
 		time_ns = hwt_add_ns(now, time_ns);
+	tick = hwt_pass_slack_tick(ctx, time_ns, op->slack_ns);
+	/* hwt_entry_refuse() has read the clock before: a delay may end later than it found. */
+	if (op->flags & HWT_ARM_EARLIER && linked && tick >= hwt_entry_tick(entry))
+		return 0;
 	if (hwt_entry_periodic(entry))
 		entry->next_ns = time_ns;
-	tick = hwt_pass_slack_tick(ctx, time_ns, op->slack_ns);
 	if (linked && tick >= hwt_entry_tick(entry)) {
 		atomic64_set(&entry->timeout.state, tick << HWT_TICK_SHIFT);
 		return 0;
@@ -349,16 +352,24 @@ bool hwt_pass_run(struct hwt_context *ctx, bool all)
 
 /* -- Creation -------------------------------------------------------------- */
 
-/* Initialise ctx->pass. The caller has set pass->memory: NULL if the buckets are in a wheel. */
-void hwt_pass_init(struct hwt_context *ctx, const struct hwt_wheel_params *params)
+/*
+ * Initialise ctx->pass. The caller has set pass->memory: NULL if the buckets are in a wheel. It has
+ * initialised @buckets in this memory, without the lock, since there may be many.
+ */
+void hwt_pass_init(struct hwt_context *ctx, const struct hwt_buckets *buckets)
 {
 	struct hwt_pass *pass = &ctx->pass;
 
 	/* Before the clock is read for the cursor: if it is then set, the next pass sees it. */
 	pass->offset = ktime_mono_to_any(0, TK_OFFS_REAL);
-	if (pass->memory)
-		hwt_buckets_init(&pass->buckets, ilog2(params->ticks_per_wheel), params->levels,
-				 div64_u64(hwt_context_now(ctx), ctx->tick_ns), pass->memory);
+	if (pass->memory) {
+		pass->buckets = *buckets;
+		pass->buckets.cursor = div64_u64(hwt_context_now(ctx), ctx->tick_ns);
+		/* These lists are empty, and in the structure that was copied. */
+		INIT_LIST_HEAD(&pass->buckets.due);
+		INIT_LIST_HEAD(&pass->buckets.never);
+		INIT_LIST_HEAD(&pass->buckets.moving);
+	}
 	hwt_hrtimer_setup(&pass->timer, hwt_pass_interrupt, ctx->clock, HRTIMER_MODE_ABS);
 	atomic64_set(&pass->next_ns, HWT_NEVER);
 }
