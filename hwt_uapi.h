@@ -69,9 +69,10 @@
  *	poll(), select() and epoll report EPOLLIN while events are waiting. An event loop with other
  *	descriptors calls read() once for each report: if events are left, they are reported again.
  *	A loop that reads until no event is left may never end, since handlers may arm timeouts that
- *	fire before the next read(). With EPOLLET, epoll reports a new event, but no further overrun
- *	of an unread event, and no events that a read() has left. So after a read() that has filled
- *	its buffer, the loop polls the other descriptors without sleeping, and then reads again.
+ *	fire before the next read(). With EPOLLET, epoll reports a new event, but need not report
+ *	a further overrun of an unread event, nor events that a read() has left. So after a read()
+ *	that has filled its buffer, the loop polls the other descriptors without sleeping, and then
+ *	reads again.
  *
  *	A cancel adds no event, and wakes no task that waits. To end a thread that waits for events,
  *	use an eventfd in the same poll(), a signal, or a timeout that fires at once.
@@ -264,8 +265,9 @@ struct hwt_event {
  * @ticks_per_wheel: out: number of buckets of level 0
  * @levels:          out: number of levels of buckets
  * @now_ns:          out: present time on the context's clock
- * @next_ns:         out: a time before which no timeout of the context is due; HWT_NEVER if none is
- *                   pending; 0 with HWT_SETUP_THREAD
+ * @next_ns:         out: a time before which no timeout of the context is due, perhaps that of a
+ *                   timeout that was cancelled or pushed back since; HWT_NEVER if none was pending
+ *                   when the kernel looked last; 0 with HWT_SETUP_THREAD
  * @max_timeouts:    out: maximum number of timeouts of the context, those with an unread event
  *                   included
  * @max_pending:     out: maximum number of timeouts pending at once; 0 if there is no such limit
@@ -697,10 +699,12 @@ struct hwt_op {
  *              Written by the kernel
  * @flags:      HWT_RINGS_ bits; written by the kernel
  * @due:        1 from the moment at which a timeout is due until HWT_IOC_ENTER or poll() has moved
- *              its event, else 0; always 0 with HWT_SETUP_THREAD. A program that sees 1 has to call
- *              HWT_IOC_ENTER, or events do not come. Written by the kernel
- * @next_ns:    the time at which @due will become 1, or a time before that; HWT_NEVER if nothing is
- *              pending. Written by the kernel; a 32-bit kernel writes the two halves one by one
+ *              its event, also if this timeout was cancelled or pushed back; else 0; always 0 with
+ *              HWT_SETUP_THREAD. A program that sees 1 has to call HWT_IOC_ENTER, or events do not
+ *              come. Written by the kernel
+ * @next_ns:    the time at which @due will become 1, or a time before that; HWT_NEVER if nothing
+ *              was pending when HWT_IOC_ENTER or poll() looked last, and nothing was armed since.
+ *              Written by the kernel; a 32-bit kernel writes the two halves one by one
  * @reserved:   0
  * @op_tail:    number that the next operation will have: operations with lower numbers are queued.
  *              Written by the program
