@@ -46,7 +46,7 @@ u64 bench_busy_end(struct bench_busy *busy);
 /* -- bench_peer.c -------------------------------------------------------- */
 
 /*
- * Operations on object order[i] with the time when[i], for i from first to end - 1. If @apart, each
+ * Operations on object order[i] with the time when[i], for i from first to end - 1. If @alone, each
  * operation begins after the end of the one before, as in a program that does other things in
  * between. Otherwise the processor overlaps operations, as in a tight loop.
  */
@@ -55,7 +55,7 @@ struct bench_span {
 	const u32	*order;
 	const u64	*when;
 	u32		first, end;
-	bool		apart;
+	bool		alone;
 };
 
 enum bench_loop {
@@ -94,7 +94,7 @@ struct bench_peer {
 	void		(*settle)(bool cancelled);
 };
 
-extern const struct bench_peer bench_floor, bench_hwt, bench_hwt_coarse,
+extern const struct bench_peer bench_bare, bench_hwt, bench_hwt_coarse,
 	bench_hwt_jiffy, bench_hwt_jiffies, bench_hwt_shards, bench_bh, bench_bh_ms, bench_touch,
 	bench_timer, bench_lazy, bench_hrtimer, bench_work;
 

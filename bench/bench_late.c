@@ -107,29 +107,17 @@ static int late_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Bucket b counts values below 2^b us. */
-#define LATE_BUCKETS	36
-
 static void late_report(enum late_kind kind, const char *load, u64 span, s64 *values,
 			u32 n)
 {
-	u32 histogram[LATE_BUCKETS] = {}, early = 0, i;
+	u32 early = 0;
 
 	sort(values, n, sizeof(*values), late_compare, NULL);
-	for (i = 0; i < n; i++) {
-		if (values[i] < 0)
-			early++;
-		else
-			histogram[min_t(u32, fls64(div_u64(values[i], 1000)),
-					LATE_BUCKETS - 1)]++;
-	}
+	while (early < n && values[early] < 0)
+		early++;
 	pr_info("@bench bench=late peer=%s load=%s span_ns=%llu n=%u unit=ns median=%lld low=%lld high=%lld p90=%lld p99=%lld early=%u runs=1\n",
 		late_name[kind], load, span, n, values[n / 2], values[0], values[n - 1],
 		values[n * 9 / 10], values[n * 99 / 100], early);
-	for (i = 0; i < LATE_BUCKETS; i++)
-		if (histogram[i])
-			pr_info("@bench bench=late-histogram peer=%s load=%s span_ns=%llu below_us=%llu unit=count median=%u\n",
-				late_name[kind], load, span, 1ULL << i, histogram[i]);
 }
 
 /* Measure all kinds at the same time, so that disturbances hit all of them. */

@@ -33,7 +33,7 @@ static const struct {
 #define OPS_PHASES	ARRAY_SIZE(phases)
 
 static const struct bench_peer * const ops_peers[] = {
-	&bench_floor, &bench_hwt, &bench_hwt_coarse, &bench_bh, &bench_touch, &bench_timer,
+	&bench_bare, &bench_hwt, &bench_hwt_coarse, &bench_bh, &bench_touch, &bench_timer,
 	&bench_lazy, &bench_hrtimer, &bench_work,
 };
 
@@ -114,9 +114,9 @@ static void ops_background(struct ops *ops, const struct bench_peer *peer,
 	bench_settle(peer, NULL, 0, loop == LOOP_CANCEL);
 }
 
-static int ops_once(struct ops *ops, bool apart, const struct bench_peer *peer)
+static int ops_once(struct ops *ops, bool alone, const struct bench_peer *peer)
 {
-	struct bench_span span = { .when = ops->when, .order = ops->order, .apart = apart };
+	struct bench_span span = { .when = ops->when, .order = ops->order, .alone = alone };
 	bool cancelled = false;
 	enum bench_loop loop;
 	unsigned int phase;
@@ -134,7 +134,7 @@ static int ops_once(struct ops *ops, bool apart, const struct bench_peer *peer)
 		bench_settle(peer, span.objects, ops->sample, cancelled);
 		ns = bench_run(peer, loop, &span);
 		bench_print(ns, ops->sample, "bench=ops mode=%s peer=%s op=%s n=%u unit=ns",
-			    apart ? "apart" : "burst", peer->name, phases[phase].name,
+			    alone ? "one-at-a-time" : "in-a-loop", peer->name, phases[phase].name,
 			    ops->pending);
 		cancelled = loop == LOOP_CANCEL || loop == LOOP_PAIR;
 	}
@@ -149,20 +149,20 @@ static int ops_pending(u32 pending)
 {
 	bool many = pending > OPS_SAMPLE;
 	/* With ten million pending, a run takes minutes. */
-	unsigned int run, p, burst, runs = many ? min(bench_runs, 2U) : bench_runs;
+	unsigned int run, p, mode, runs = many ? min(bench_runs, 2U) : bench_runs;
 	struct ops ops;
 	int err = ops_make(&ops, pending);
 
 	for (run = 0; run < runs && !err && !bench_stopped(); run++)
-		for (burst = 0; burst < 2; burst++)
+		for (mode = 0; mode < 2; mode++)
 			for (p = 0; p < ARRAY_SIZE(ops_peers) && !err; p++) {
 				/* The tree of hrtimers takes half of that time. */
 				if (many && run && ops_peers[p] == &bench_hrtimer)
 					continue;
-				if (many || !(p || burst))
+				if (many || !(p || mode))
 					pr_info("ops, %u pending, run %u of %u: %s\n", pending,
 						run + 1, runs, ops_peers[p]->name);
-				err = ops_once(&ops, !burst, ops_peers[p]);
+				err = ops_once(&ops, mode == 0, ops_peers[p]);
 			}
 	vfree(ops.order);
 	vfree(ops.when);

@@ -40,7 +40,7 @@ u64 bench_fired_sum(void)
 
 /*
  * A loop over a span that executes @code with each object, o, and its time, when. If the span is
- * "apart", the address of the next object depends on a value in the present one, so that the
+ * "alone", the address of the next object depends on a value in the present one, so that the
  * processor cannot begin with the next object earlier.
  */
 #define BENCH_LOOP(peer, name, code)					\
@@ -54,7 +54,7 @@ static void peer##_loop_##name(const struct bench_span *span)		\
 		u64 when __maybe_unused = span->when[i];		\
 									\
 		code;							\
-		if (span->apart)					\
+		if (span->alone)					\
 			carry = READ_ONCE(*(u64 *)o) == BENCH_NEVER;	\
 	}								\
 }
@@ -92,11 +92,11 @@ BENCH_LOOP(peer, relative, code7)
 		[LOOP_RELATIVE]	= peer##_loop_relative,			\
 	}
 
-/* -- The floor: operations that any design with a state and a list needs --- */
+/* -- The bare operations that any design with a state and a list needs --- */
 
-static DEFINE_PER_CPU(struct llist_head, floor_list);
+static DEFINE_PER_CPU(struct llist_head, bare_list);
 
-static __always_inline void floor_change(struct hwt_timeout *timeout, u64 when)
+static __always_inline void bare_change(struct hwt_timeout *timeout, u64 when)
 {
 	s64 old = atomic64_read(&timeout->state);
 
@@ -104,33 +104,33 @@ static __always_inline void floor_change(struct hwt_timeout *timeout, u64 when)
 	} while (!atomic64_try_cmpxchg(&timeout->state, &old, when));
 }
 
-static __always_inline void floor_push(struct hwt_timeout *timeout, u64 when)
+static __always_inline void bare_push(struct hwt_timeout *timeout, u64 when)
 {
-	floor_change(timeout, when);
-	llist_add(&timeout->submit, per_cpu_ptr(&floor_list, raw_smp_processor_id()));
+	bare_change(timeout, when);
+	llist_add(&timeout->submit, per_cpu_ptr(&bare_list, raw_smp_processor_id()));
 }
 
-BENCH_CODE(floor, struct hwt_timeout,
+BENCH_CODE(bare, struct hwt_timeout,
 	   memset(o, 0, sizeof(*o)),
-	   floor_push(&o->it, when),
-	   floor_change(&o->it, when),
-	   floor_push(&o->it, when),
-	   floor_push(&o->it, when),
-	   { floor_push(&o->it, when); floor_change(&o->it, 0); },
-	   floor_push(&o->it, ktime_get_ns() + when))
+	   bare_push(&o->it, when),
+	   bare_change(&o->it, when),
+	   bare_push(&o->it, when),
+	   bare_push(&o->it, when),
+	   { bare_push(&o->it, when); bare_change(&o->it, 0); },
+	   bare_push(&o->it, ktime_get_ns() + when))
 
-static void floor_settle(bool cancelled)
+static void bare_settle(bool cancelled)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		llist_del_all(per_cpu_ptr(&floor_list, cpu));
+		llist_del_all(per_cpu_ptr(&bare_list, cpu));
 }
 
-const struct bench_peer bench_floor = {
-	.name	= "floor",
-	.settle	= floor_settle,
-	BENCH_CODE_OF(floor),
+const struct bench_peer bench_bare = {
+	.name	= "bare",
+	.settle	= bare_settle,
+	BENCH_CODE_OF(bare),
 };
 
 /* -- hwt ------------------------------------------------------------------ */

@@ -67,7 +67,7 @@ static const enum bench_loop trace_loops[TRACE_OPS] = {
 };
 
 static const struct bench_peer * const trace_peers[] = {
-	&bench_floor, &bench_hwt, &bench_hwt_jiffy, &bench_timer, &bench_hrtimer, &bench_work,
+	&bench_bare, &bench_hwt, &bench_hwt_jiffy, &bench_timer, &bench_hrtimer, &bench_work,
 };
 
 /* A replay and its measurements. */
@@ -207,7 +207,7 @@ static void trace_measure(struct trace_replay *r)
 		trace_print(r, names[op], "ns", r->op[op], r->ops[op]);
 	trace_print(r, "all-cpu-time", "ns", ns, count);
 	trace_print(r, "operations", "count", count, 1);
-	if (r->peer != &bench_floor)
+	if (r->peer != &bench_bare)
 		trace_print(r, "fired", "count", fired, 1);
 }
 
@@ -245,7 +245,7 @@ static bool trace_valid(const struct trace_file *file, size_t size)
 /*
  * Every other window is measured as a whole, for the cost of all operations; in the others, each
  * sequence of one kind. The CPU time for each operation is that of the whole replay, with the
- * expiries; the floor's is the cost of the replay itself.
+ * expiries; that of the bare loop is the cost of the replay itself.
  */
 static int trace_all(const struct trace_file *file, u32 *order, u64 *when)
 {
@@ -269,7 +269,7 @@ static int trace_all(const struct trace_file *file, u32 *order, u64 *when)
 		for (p = 0; p < ARRAY_SIZE(trace_peers) && !bench_stopped(); p++) {
 			struct trace_replay replay = {
 				.peer = trace_peers[p], .file = file,
-				.span = { .order = order, .when = when, .apart = true },
+				.span = { .order = order, .when = when, .alone = true },
 				.when = when,
 			};
 

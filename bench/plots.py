@@ -4,7 +4,7 @@ import math
 import re
 import subprocess
 
-from results import duration, short, unique
+from results import short, unique
 
 # Each peer's colour and shape of points in all plots. Also distinct for colour-blind readers.
 STYLES = {
@@ -14,7 +14,7 @@ STYLES = {
     "hrtimer": ("#cc79a7", 9),
     "delayed_work": ("#009e73", 11), "io_uring": ("#009e73", 11), "io_uring-batch": ("#56b4e9", 10),
     "libuv": ("#000000", 4), "libev": ("#999933", 12),
-    "floor": ("#8c8c8c", 8), "syscall": ("#8c8c8c", 8),
+    "bare": ("#8c8c8c", 8), "syscall": ("#8c8c8c", 8),
 }
 OTHERS = ("#332288", 1)
 LICENCE = "<!-- SPDX-License-Identifier: GPL-2.0-only -->"
@@ -85,17 +85,6 @@ class Plot:
         path.write_text("\n".join([declaration, LICENCE, picture]), encoding="utf-8")
 
 
-class Distribution(Plot):
-    """A cumulative distribution: percent of timers fired against lateness in us."""
-
-    def axes(self):
-        labels = {}
-        for power in range(0, 12, 1 if max(self.values(0)) < 3e6 else 2):
-            thousands = min(power // 3, 2)
-            labels[10 ** power] = f"{10 ** (power - 3 * thousands):,} {('us', 'ms', 's')[thousands]}"
-        return ["set logscale x", "set yrange [0:103]", ticks("x", labels)]
-
-
 def ticks(axis, labels):
     """Return the command for the labels of an axis."""
     return f"set {axis}tics (" + ", ".join(f"'{text}' {at}" for at, text in labels.items()) + ")"
@@ -122,29 +111,11 @@ def plot_user(results, where):
     yield plot
 
 
-def plot_late(results, where):
-    """Yield a plot for each load: the distribution of the lateness."""
-    buckets = results.find(bench="late-histogram", where=where)
-    for load in unique(row["load"] for row in buckets):
-        plot = Distribution(f"late-{where}-{load}", f"how late, {load} ({where})", "late by at most", "% of them")
-        for row in results.find(bench="late", where=where, load=load):
-            fired = row["early"]
-            points = [(1, 100 * fired / row["n"])]
-            for bucket in buckets:
-                if all(bucket[key] == row[key] for key in ("load", "span_ns", "peer")):
-                    fired += bucket["median"]
-                    points.append((bucket["below_us"], 100 * fired / row["n"]))
-            # The last bucket is open.
-            points[-1] = (max(points[-1][0], row["high"] / 1000), points[-1][1])
-            plot.add("delays to " + duration(row["span_ns"]), row["peer"], *points)
-        yield plot
-
-
 def draw_all(results, directory):
     """Draw all available plots into a directory. Return {bench: [plot, ...]}."""
     directory.mkdir(exist_ok=True)
     drawn = {}
-    for bench, plots in (("ops", plot_ops), ("user", plot_user), ("late", plot_late)):
+    for bench, plots in (("ops", plot_ops), ("user", plot_user)):
         for where in results.places(bench):
             for plot in plots(results, where):
                 if plot.panels:

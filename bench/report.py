@@ -78,16 +78,16 @@ def pivot(rows, left, across, cell=spread, head=str):
 
 # Label; hwt's peer and operation; name, operation and largest ratio (None: no goal) of other peers.
 OPERATIONS = (
-    ("schedule, absolute", "hwt", "schedule", (("floor", "schedule", 1.4), ("timer_list", "schedule", 0.8))),
+    ("schedule, absolute", "hwt", "schedule", (("bare", "schedule", 1.4), ("timer_list", "schedule", 0.8))),
     ("schedule, coarse clock", "hwt-coarse", "schedule-relative",
-     (("floor", "schedule", 1.4), ("timer_list", "schedule-relative", 0.8))),
-    ("schedule, fine clock", "hwt", "schedule-relative", (("floor", "schedule-relative", 1.4),)),
+     (("bare", "schedule", 1.4), ("timer_list", "schedule-relative", 0.8))),
+    ("schedule, fine clock", "hwt", "schedule-relative", (("bare", "schedule-relative", 1.4),)),
     ("schedule + cancel", "hwt", "schedule+cancel",
      (("timer_list", "schedule+cancel", 0.6), ("delayed_work", "schedule+cancel", 0.6))),
-    ("push back", "hwt", "push-back", (("floor", "push-back", 1.3), ("timer_list", "push-back", 0.6),
+    ("push back", "hwt", "push-back", (("bare", "push-back", 1.3), ("timer_list", "push-back", 0.6),
                                        ("delayed_work", "push-back", 0.4), ("hrtimer", "push-back", 0.05))),
     ("push back a little", "hwt", "push-back-a-little", (("timer_list", "push-back-a-little", None),)),
-    ("cancel", "hwt", "cancel", (("floor", "cancel", 1.3), ("timer_list", "cancel", 0.7))),
+    ("cancel", "hwt", "cancel", (("bare", "cancel", 1.3), ("timer_list", "cancel", 0.7))),
     ("schedule + delete", "hwt-bh", "schedule+cancel", (("timer_list", "schedule+cancel", 0.7),)),
     ("touch", "hwt-touch", "push-back", (("lazy", "push-back", 1.1), ("timer_list", "push-back", None))),
 )
@@ -116,7 +116,7 @@ OTHERS = (
     ("  due at once, read", "user", "hwt", "cpu", (("timerfd", 0.9),), 1000),
     ("", "user", "hwt", "cpu", (("timerfd", 0.7),), 10000),
 )
-MODES = ("apart", "burst")
+MODES = ("one-at-a-time", "in-a-loop")
 COLUMNS = f"{'hwt':>6} {'other':>6} {'ratio':>6} {'ok?':4}"
 TARGETS = """\
 Ratios of the medians of one run, with a million timeouts pending or the largest number measured.
@@ -143,7 +143,7 @@ def judge(found, goal):
 
 def targets_operations(results, pending):
     """Return the lines on single operations in ns, for each mode, with @pending timeouts."""
-    lines = [target("", "", "", "", *(f"{f'------- {mode} -------':^25}" for mode in MODES)),
+    lines = [target("", "", "", "", *(f"{f' {mode} ':-^25}" for mode in MODES)),
              target("ns, " + ", ".join(results.places("ops")), "n", "against", "goal", COLUMNS, COLUMNS)]
     for label, peer, operation, others in OPERATIONS:
         for other, theirs, goal in others:
@@ -262,9 +262,9 @@ def by_peer(rows):
 
 SECTIONS = {
     "ops": ("Single operations", by_count, """\
-ns per operation, by the number of pending timeouts. apart: each operation waits for the previous
-one, as in a program that does other things in between. burst: a tight loop, in which the processor
-overlaps cache misses. ±: distance of the repetition farthest from the median. floor: the atomic
+ns per operation, by the number of pending timeouts. one-at-a-time: each operation waits for the
+previous one, as in a program that does other things in between. in-a-loop: the processor overlaps
+the cache misses of several. ±: distance of the repetition farthest from the median. bare: the atomic
 operations that any design with a word and a list needs, on the same memory in the same order."""),
     "through": ("From schedule to callback", lambda rows: pivot(rows, ("op", "peer"), "n", head=short), """\
 ns of all CPU time for each timeout, by the number of timeouts: the call, the engine or the softirq,
@@ -286,7 +286,7 @@ the timer again."""),
     "trace": ("A real trace", by_unit(("peer", "n")), """\
 The recorded operations of a guest, repeated on the given number of timers: ns per operation.
 all-cpu-time: all CPU time of the replay, divided by the operations, with expiries and the sleeps in
-between (floor: the replay itself). recorded: the recording's operations, and expired timers (fired)."""),
+between (bare: the replay itself). recorded: the recording's operations, and expired timers (fired)."""),
     "late": ("Lateness", lateness, """\
 Time from the deadline to the callback. Delays are between half of the span and the whole span.
 busy: a thread on each CPU computes. early: number of callbacks before the deadline."""),

@@ -11,8 +11,6 @@
 #include "hwt_ring.h"
 
 #include <ev.h>
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -43,7 +41,6 @@ struct object {
 	union {
 		ev_timer		ev;
 		uv_timer_t		uv;
-		struct event		event;
 		int			fd;
 		struct libhwt_timer	hwt;
 		struct { uint64_t deadline; unsigned int place; } heap;
@@ -406,46 +403,6 @@ static void list_run(void)
 		}
 }
 
-/* libevent */
-static struct event_base *base;
-static void event_fired(evutil_socket_t fd, short what, void *arg)
-{
-	fired++;
-}
-
-static bool event_open(unsigned int n)
-{
-	base = event_base_new();
-	return base;
-}
-
-static void event_init(struct object *object)
-{
-	evtimer_assign(&object->u.event, base, event_fired, NULL);
-}
-
-static void event_set(struct object *object, uint64_t ns)
-{
-	struct timeval time = { ns / SEC, ns % SEC / 1000 };
-
-	evtimer_add(&object->u.event, &time);
-}
-
-static void event_stop(struct object *object)
-{
-	evtimer_del(&object->u.event);
-}
-
-static void event_turn(void)
-{
-	event_base_loop(base, EVLOOP_NONBLOCK);
-}
-
-static void event_close(void)
-{
-	event_base_free(base);
-}
-
 /* timerfd: stopped by 0, closed at the end */
 static int *fds;
 static unsigned int fds_n;
@@ -572,8 +529,6 @@ static const struct peer peers[] = {
 	  heap_close, 0, false },
 	{ "libuv", uv_open, uv_begin, uv_set, uv_stop_one, NULL, uv_turn,
 	  nothing, 0, false },
-	{ "libevent", event_open, event_init, event_set, event_stop, NULL, event_turn,
-	  event_close, 0, false },
 	{ "lists", list_open, list_init, list_set, list_stop, NULL, list_run,
 	  nothing, 0, false },
 	{ "timerfd", fd_open, fd_init, fd_set_ns, fd_stop, NULL, fd_run,

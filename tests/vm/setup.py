@@ -42,7 +42,7 @@ CONVERT = (SOURCE, "gcc", "libc6-dev", "make", "coccinelle", "libpython3.11")
 SERIES = (*CONVERT, "git", "patch", "unifdef", "pandoc", "perl", "flex", "bison", "bc", "libelf-dev", "libssl-dev",
           "busybox-static", "cpio", "rsync")
 # To measure, against the timers of these libraries, and to draw.
-BENCH = ("valgrind", "gnuplot-nox", "liburing-dev", "libuv1-dev", "libev-dev", "libevent-dev")
+BENCH = ("valgrind", "gnuplot-nox", "liburing-dev", "libuv1-dev", "libev-dev")
 
 
 def together(*functions):

@@ -541,28 +541,15 @@ typedef spinlock_t raw_spinlock_t;
 
 void shim_spin_wait(spinlock_t *lock);
 
-#ifdef SHIM_HOLDS
-/* For a program that measures how long locks are held, and sets the wall clock. */
-void shim_locked(void);
-void shim_unlocking(void);
-extern s64 shim_wall_offset;
-#else
-#define shim_locked()		((void)0)
-#define shim_unlocking()	((void)0)
-#define shim_wall_offset	0
-#endif
-
 static __always_inline void spin_lock(spinlock_t *lock)
 {
 	preempt_disable();
 	if (unlikely(xchg(&lock->locked, true)))
 		shim_spin_wait(lock);
-	shim_locked();
 }
 
 static __always_inline void spin_unlock(spinlock_t *lock)
 {
-	shim_unlocking();
 	/* Pairs with the xchg() of the next holder, which sees all writes of this one. */
 	smp_store_release(&lock->locked, false);
 	preempt_enable();
@@ -671,12 +658,12 @@ u64 ktime_get_ns(void);
 #define ktime_get_mono_fast_ns()	ktime_get_ns()
 #define ktime_get_boot_fast_ns()	ktime_get_boottime_ns()
 #define ktime_get_coarse_ns()	shim_clock_ns(CLOCK_MONOTONIC_COARSE)
-#define ktime_get_real_ns()	(ktime_get_ns() + shim_wall_offset)
+#define ktime_get_real_ns()	ktime_get_ns()
 #define ktime_get_real_fast_ns()	ktime_get_real_ns()
 /* Wheels here are on CLOCK_MONOTONIC. */
 #define ktime_mono_to_any(time, offset)	(time)
 #define ktime_get_coarse_with_offset(offset)	ktime_get_coarse_ns()
-#define ktime_mono_to_real(time)	((time) + shim_wall_offset)
+#define ktime_mono_to_real(time)	(time)
 #define KTIME_MAX		S64_MAX
 #define ktime_to_ns(time)	(time)
 #define ns_to_ktime(ns)		((ktime_t)(ns))
