@@ -20,8 +20,9 @@
  *	context with keys that libhwt_timers_context() returns. So hwtctl shows the timers, the
  *	kernel charges them to the user, and another thread or process that has the descriptor may
  *	list, move (libhwt_modify()) and cancel them: the key of a timer is its address. If the
- *	program pushes the timer back, before or after that, its own deadline counts. Other
- *	threads and processes must not schedule timeouts in that context, nor read its events. To
+ *	program has pushed a timer back, which the device learns at the old deadline, or pushes it
+ *	back later, the program's deadline counts. Other threads and processes must not schedule
+ *	timeouts in that context, nor read its events. To
  *	disarm a timer or push it back costs the same as in the process; to arm it, to move it to
  *	an earlier time, to stop it while it is pending, and its expiry cost a system call. A timer
  *	that the device refuses is kept in the process. Pass only the time of the clock to
@@ -466,7 +467,7 @@ static inline uint64_t libhwt_word_read(const uint64_t *word)
 #if UINTPTR_MAX < UINT64_MAX
 	uint64_t first;
 
-	/* This machine reads it in two halves, which belong together if two reads agree. */
+	/* It is read in two halves, which belong together if two reads agree: it only rises. */
 	do {
 		first = value;
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);

@@ -163,8 +163,8 @@ static void set_fd_rearm(struct set *set)
 	/* Fails if the timer has not expired (EAGAIN), or if the clock was set (ECANCELED). */
 	if (read(set->fd, &expired, sizeof(expired)) > 0 || errno == ECANCELED)
 		set->fd_ns = LIBHWT_NEVER;
-	/* The device has its own descriptor for what it holds. */
-	set_fd_arm(set, set->count > set->held ? libhwt_timers_next(&set->head) : LIBHWT_NEVER);
+	/* Also for what the device holds: if another process has cancelled it, no event comes. */
+	set_fd_arm(set, libhwt_timers_next(&set->head));
 	set->head.now = LIBHWT_STALE;
 }
 
@@ -271,13 +271,20 @@ static inline bool set_remove(struct set *set, struct libhwt_timer *timer)
 	return true;
 }
 
+/* A timer was linked: arm the descriptor for it. A run does so at its end. */
+static inline void set_fd_linked(struct set *set, const struct libhwt_timer *timer)
+{
+	u64 time = timer->linked & ~(LIBHWT_TICK - 1);
+
+	if (unlikely(set->fd >= 0) && !set->running && time < set->fd_ns)
+		set_fd_arm(set, time);
+}
+
 /* Put a timer that is in no list into the buckets, for @linked. */
 static inline void set_insert_own(struct set *set, struct libhwt_timer *timer)
 {
 	hwt_buckets_insert(&set->buckets, timer);
-	/* A run arms the descriptor at its end. */
-	if (unlikely(set->fd >= 0) && !set->running && timer->linked < set->fd_ns)
-		set_fd_arm(set, timer->linked);
+	set_fd_linked(set, timer);
 }
 
 /*
@@ -292,6 +299,7 @@ static hwt_cold void set_insert_device(struct set *set, struct libhwt_timer *tim
 		ret = set->device.arm(set->device.context, timer_key(timer), timer->linked);
 		if (ret >= 0) {
 			set_insert_held(set, timer, timer->linked);
+			set_fd_linked(set, timer);
 			return;
 		}
 		set->error = ret;
@@ -436,7 +444,8 @@ uint64_t libhwt_timer_remaining(struct libhwt_timers *timers, const struct libhw
 /* Return true if the program has pushed a held timer back, or disarmed it, since it was armed. */
 static bool set_pushed(const struct set *set, const struct libhwt_timer *timer)
 {
-	return libhwt_timer_deadline(timer) > set_armed(set, timer) + set->mask;
+	/* The device's deadlines, which set_moved() stores, need not be those of ticks. */
+	return libhwt_timer_deadline(timer) > set_armed(set, timer) + LIBHWT_TICK - 1;
 }
 
 /*
@@ -451,16 +460,15 @@ static void set_moved(const struct set *set, struct libhwt_timer *timer, u64 dea
 }
 
 /*
- * Ask the device for the deadline of a held timer: 0: it has an event, LIBHWT_NEVER: no timeout. If
- * another process has changed it, store it.
+ * Ask the device for the deadline of a held timer: 0: it has an event, LIBHWT_NEVER: no timeout, or
+ * an error. If another process has changed it, store it.
  */
 static u64 set_ask(const struct set *set, struct libhwt_timer *timer)
 {
 	u64 linked = set_linked(set, timer), armed = set_armed(set, timer), deadline;
 	int ret = set->device.get(set->device.context, timer_key(timer), &deadline);
 
-	if (ret < 0)
-		deadline = LIBHWT_NEVER;
+	deadline = ret < 0 ? LIBHWT_NEVER : min(deadline, LIBHWT_NEVER - 1);
 	/* The device rounds to its ticks. */
 	if (ret == -ENOENT ||
 	    (!ret && deadline && (deadline < linked || deadline > armed + set->lag)))
@@ -505,8 +513,11 @@ static hwt_cold bool set_hold(struct set *set, struct libhwt_timer *timer)
 
 	set->held--;
 	timer->linked &= ~(LINKED_HELD | LINKED_LATE);
-	if (deadline == LIBHWT_NEVER)
+	if (deadline == LIBHWT_NEVER) {
+		/* After another error than -ENOENT: no event must come for a freed timer. */
+		set->device.cancel(set->device.context, timer_key(timer));
 		return false;
+	}
 	if (deadline <= now) {
 		set_insert_held(set, timer, now);
 		timer->linked |= LINKED_LATE;
