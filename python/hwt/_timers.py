@@ -231,7 +231,7 @@ class Timers:
             return 0
         due: list[Timer] = []
         taken = called = 0
-        # At any line a signal handler or a destructor may cancel timers, or a KeyboardInterrupt end the run.
+        # Meanwhile a signal handler or a destructor may cancel timers, or a KeyboardInterrupt end the run.
         try:
             self._running = True
             self._lib.libhwt_timers_run(own)
@@ -249,9 +249,13 @@ class Timers:
                     self._fire(timer)
         finally:
             self._running = False
+            for owner in filter(None, map(own.owner, own.due)):
+                due.append(owner)
+                self._disarm(owner)
+            own.due.clear()
             for timer in due[taken:]:
-                if timer._chunk is _NOWHERE and timer._when_ns < NEVER and self._set:
-                    self._arm(timer, timer._when_ns)
+                if timer._chunk is _NOWHERE and timer._when_ns < NEVER:
+                    self._arm_again(timer, timer._when_ns)
         return called
 
     def _fire(self, timer: Timer) -> None:
@@ -260,7 +264,7 @@ class Timers:
         if period:
             # The clock may be set back meanwhile.
             timer.overruns = max(self.now_ns() - timer._when_ns, 0) // period
-            self._arm(timer, timer._when_ns + (timer.overruns + 1) * period)
+            self._arm_again(timer, timer._when_ns + (timer.overruns + 1) * period)
         if callback and timer._context is not None:
             timer._context.run(callback, *args)
         elif callback:
@@ -275,19 +279,26 @@ class Timers:
             raise ValueError("the timers are closed")
         return self._set
 
-    def _grow(self) -> tuple[_Chunk, int]:
+    def _grow(self, own: _Set) -> tuple[_Chunk, int]:
         """Add a chunk, and return a timer of it."""
-        own = self._open()
         one = _abi.libhwt_timer(linked=NEVER, deadline=NEVER, fn=ctypes.cast(own.fire, ctypes.c_void_p))
         self._newest, self._fresh = _Chunk(bytes(one)), iter(_POSITIONS)
         bisect.insort(own.chunks, self._newest, key=lambda chunk: chunk.base)
         return self._newest, next(self._fresh)
 
+    def _arm_again(self, timer: Timer, when_ns: int) -> None:
+        """Arm a timer, unless it was cancelled or the timers were closed."""
+        try:
+            self._arm(timer, when_ns)
+        except RuntimeError:
+            pass
+
     def _arm(self, timer: Timer, when_ns: int) -> None:
         """Arm a timer, or move it."""
         if timer._callback is None:
             raise RuntimeError("the timer was cancelled")
-        if not self._set:
+        own = self._set
+        if not own:
             raise RuntimeError("the timers are closed")
         if when_ns >= NEVER:
             timer._when_ns = NEVER
@@ -297,7 +308,7 @@ class Timers:
         if timer._chunk is _NOWHERE:
             chunk, at = self._free.pop() if self._free else (self._newest, next(self._fresh, -1))
             if at < 0:
-                chunk, at = self._grow()
+                chunk, at = self._grow(own)
             timer._chunk, timer._words, timer._at = chunk, chunk.words, at
             chunk.owners[at // _WORDS] = timer
             self._count += 1
@@ -306,7 +317,7 @@ class Timers:
         if words[at] <= when_ns:
             words[at + _DEADLINE] = when_ns
         else:
-            self._link(self._set, timer._chunk.base + 8 * at, when_ns)
+            self._link(own, timer._chunk.base + 8 * at, when_ns)
 
     def _disarm(self, timer: Timer) -> None:
         """Give the slot back, by a store: libhwt unlinks it at the old deadline, unless it is used again before."""

@@ -38,7 +38,7 @@ class HwtTimers(hwt.Timers):
 
     def close(self) -> None:
         """Cancel all timers that have not expired; also after loop.close()."""
-        if self._set is not None:
+        if self._set:
             self._loop.remove_reader(self.fileno())
         super().close()
 
