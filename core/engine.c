@@ -364,11 +364,8 @@ void hwt_end_hold(struct hwt_shard *shard, struct hwt_runner *runner, struct hwt
 	hwt_wake_call(shard, runner, timeout);
 }
 
-/*
- * Return the tick at which a periodic timeout, whose callback has returned, fires again. @touched:
- * the value of timeout->touched.
- */
-static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 touched)
+/* Return the time at which a periodic timeout, whose callback has returned, fires again. */
+static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeout)
 {
 	struct hwt_periodic *periodic =
 		container_of(timeout, struct hwt_periodic, timeout);
@@ -377,29 +374,27 @@ static u64 hwt_periodic_next(struct hwt_shard *shard, struct hwt_timeout *timeou
 		atomic64_set(&periodic->run.next_ns,
 			     hwt_add_ns(hwt_clock_now(shard),
 					atomic64_read(&periodic->run.period_ns)));
-	/*
-	 * If a touch is later than next_ns, it came after the timeout had begun to fire, or the
-	 * clock was set back since. Undo the touch, or it would delay the next firing. Let a touch
-	 * that comes now be: it may be one of a client that has just armed the timeout.
-	 */
-	hwt_untouch(timeout, touched, atomic64_read(&periodic->run.next_ns));
-	return hwt_deadline_to_tick(shard, atomic64_read(&periodic->run.next_ns));
+	return atomic64_read(&periodic->run.next_ns);
 }
 
 static struct hwt_change hwt_finish_change(struct hwt_shard *shard, struct hwt_timeout *timeout,
 					   bool notify)
 	__must_hold(&shard->lock)
 {
-	/*
-	 * Barrier touch.arm, pairs with arm.touch in hwt_arm(): if this CPU reads the touch of a
-	 * client that has armed the timeout meanwhile, it also reads that it is armed.
-	 */
-	u64 touched = atomic64_read_acquire(&timeout->touched);
-	u64 old = hwt_timeout_state(timeout), tick = 0;
+	u64 old = hwt_timeout_state(timeout), tick = 0, next;
 	struct hwt_change change;
 
-	if ((old & HWT_F_PENDING) == HWT_F_REARM)
-		tick = hwt_periodic_next(shard, timeout, touched);
+	while ((old & HWT_F_PENDING) == HWT_F_REARM) {
+		next = hwt_periodic_next(shard, timeout);
+		tick = hwt_deadline_to_tick(shard, next);
+		/*
+		 * If a touch is later than @next, it came after the timeout had begun to fire, or
+		 * the clock was set back since: it would delay the next firing.
+		 */
+		if (hwt_untouch(timeout, old, next))
+			break;
+		old = hwt_timeout_state(timeout);
+	}
 	/*
 	 * Barrier state.finish, pairs with state.arm in hwt_arm() and try.acquire in
 	 * hwt_try_cancel() and hwt_sync(): a caller that finds RUNNING cleared sees everything that

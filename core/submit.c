@@ -149,11 +149,9 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
  */
 static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 old)
 {
-	u64 touched = atomic64_read(&timeout->touched);
-
-	if (!(old & HWT_F_ARMED) || touched <= ns)
+	if (!(old & HWT_F_ARMED) || (u64)atomic64_read(&timeout->touched) <= ns)
 		return true;
-	if (!hwt_untouch(timeout, touched, ns))
+	if (!hwt_untouch(timeout, old, ns))
 		return false;
 	/*
 	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim() and hwt_bh_claim():
@@ -172,8 +170,8 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	struct hwt_change change = { .action = HWT_NOTHING };
 	unsigned long irqs = 0;
 	unsigned int seq = 0;
-	u64 old, touched;
 	int was;
+	u64 old;
 
 	/*
 	 * The cmpxchg that changes the state is three barriers.
@@ -194,20 +192,19 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	 * sleep.seq); if sleep_seq changes later, the other call kicks. If a collection misses the
 	 * new tick, it sees what the engine wrote before that collection (sleep.mb, pass.mb).
 	 *
-	 * Barrier arm.touch, pairs with touch.arm in hwt_arm() and hwt_finish_change(): the client
-	 * touches the timeout after this change. So who reads the touch reads the new state.
+	 * Barrier arm.touch, pairs with touch.arm in hwt_untouch(): the client touches the timeout
+	 * after this change. So who reads the touch reads the new state, or a later one.
 	 */
 	do {
 		if (change.action == HWT_SUBMIT)	/* after a failure */
 			hwt_irqs_restore(irqs);
 again:
 		/*
-		 * Barrier touch.arm, pairs with arm.touch in hwt_arm(): if this CPU reads the touch
-		 * of a client that has armed the timeout meanwhile, it also reads that it is armed.
-		 * So a call that does not arm it does not undo that touch.
+		 * Barrier state.arm, pairs with state.cancel in hwt_cancel_claim(), state.arm in
+		 * hwt_arm() and state.finish in hwt_finish_change(): if this CPU reads the state
+		 * that one of them has left, it then reads a touch from before that, and undoes it.
 		 */
-		touched = atomic64_read_acquire(&timeout->touched);
-		old = hwt_timeout_state(timeout);
+		old = atomic64_read_acquire(&timeout->state);
 		change = hwt_state_schedule(old, tick, flags);
 		if (unlikely(change.action >= HWT_UNCHANGED)) {
 			if ((flags & HWT_SCHEDULE_EARLIER) && change.action == HWT_UNCHANGED &&
@@ -216,7 +213,7 @@ again:
 				goto again;
 			return hwt_schedule_refused(change.action, old);
 		}
-		if (!hwt_untouch(timeout, touched, ns))
+		if (!hwt_untouch(timeout, old, ns))
 			goto again;
 		/*
 		 * Read sleep_seq before the state changes. If another CPU moves the timeout to an

@@ -35,14 +35,22 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
  * Before a timeout is armed for a deadline of @ns, undo a touch to a later time, or the timeout
  * would not fire at @ns. The caller changes the state after this, and the engine reads the state
  * before timeout->touched (fire.touched): an engine that sees the new state also sees the touch
- * undone. @touched: the value of timeout->touched that the caller has read. If another call has
- * changed it since, return false: such a touch must not be undone, if it belongs to a newer state.
+ * undone. @old: the state that the caller has read before. If a client has changed the state since,
+ * its touch must not be undone: return false, so that the caller reads the state again.
  */
-static __always_inline bool hwt_untouch(struct hwt_timeout *timeout, u64 touched, u64 ns)
+static __always_inline bool hwt_untouch(struct hwt_timeout *timeout, u64 old, u64 ns)
 {
+	/*
+	 * Barrier touch.arm, pairs with arm.touch in hwt_arm(): if this CPU reads the touch of a
+	 * client that has armed the timeout, it then reads a state that is not older.
+	 */
+	s64 touched = atomic64_read_acquire(&timeout->touched);
+
+	if (likely((u64)touched <= ns))
+		return true;
 	/* No barrier: the caller's change of the state, which follows, orders this before it. */
-	return likely(touched <= ns) ||
-	       atomic64_try_cmpxchg(&timeout->touched, (s64 *)&touched, ns);
+	return hwt_timeout_state(timeout) == old &&
+	       atomic64_try_cmpxchg(&timeout->touched, &touched, ns);
 }
 
 /* If the wheel has a max_pending, let one more timeout be pending. */

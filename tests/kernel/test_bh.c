@@ -567,22 +567,31 @@ static void arm_and_touch(unsigned int round)
 	meet(4 * round + 4);
 }
 
-static int arm_and_touch_too(void *unused)
+static int touches(void *cancels)
 {
 	unsigned int round;
 
 	for (round = 0; round < TOUCHES; round++) {
-		arm_and_touch(round);
+		if (cancels) {
+			meet(4 * round + 2);
+			hwt_touch(&touched.timeout, touch_ns + round * KT_HOUR);
+			hwt_cancel(&touched.timeout);
+			meet(4 * round + 4);
+		} else {
+			arm_and_touch(round);
+		}
 		cond_resched();
 	}
 	return kt_thread_end(0);
 }
 
-/* Two CPUs arm an idle timeout at the same time. The one that does not must not undo a touch. */
-static void __init test_touch_of_another(struct hwt_wheel *wheel)
+/* Two CPUs arm a timeout, or one touches and cancels it: which calls undo the touch */
+static void __init test_touch_of_another(struct hwt_wheel *wheel, bool cancels)
 {
-	unsigned int round, undone = 0;
+	unsigned int round, wrong = 0;
 	struct task_struct *other;
+	u64 deadline;
+	int was = 0;
 
 	if (num_online_cpus() == 1) {
 		KTEST_SKIP("there is only one CPU");
@@ -592,16 +601,26 @@ static void __init test_touch_of_another(struct hwt_wheel *wheel)
 	touch_ns = hwt_wheel_now(wheel) + 10 * KT_HOUR;
 	atomic_set(&met, 0);
 	kt_stay_on(cpumask_of(0));
-	other = kt_thread(arm_and_touch_too, NULL, 1);
+	other = kt_thread(touches, cancels ? &met : NULL, 1);
 	for (round = 0; round < TOUCHES && !IS_ERR(other); round++) {
-		arm_and_touch(round);
-		undone += hwt_deadline(&touched.timeout) < touch_ns + round * KT_HOUR;
+		if (cancels) {
+			hwt_schedule_at(&touched.timeout, touch_ns - KT_HOUR);
+			meet(4 * round + 2);
+			was = hwt_schedule_at(&touched.timeout, touch_ns - 2 * KT_HOUR);
+			meet(4 * round + 4);
+		} else {
+			arm_and_touch(round);
+		}
+		deadline = hwt_deadline(&touched.timeout);
+		wrong += cancels ? !(was & HWT_WAS_PENDING) && deadline >= touch_ns :
+				   deadline < touch_ns + round * KT_HOUR;
 		hwt_cancel_sync(&touched.timeout);
 		cond_resched();
 	}
 	kt_thread_stop(other);
 	kt_stay_on(NULL);
-	KTEST(round == TOUCHES && undone == 0, "no call undoes another's touch: %u do", undone);
+	KTEST(round == TOUCHES && wrong == 0, "a touch beside %s: %u are wrong",
+	      cancels ? "a cancel" : "a schedule", wrong);
 }
 
 /* A callback, or a cancel in a pass, must not leave cancelled timeouts held. */
@@ -707,7 +726,8 @@ static void __init test_wheel(struct hwt_wheel *wheel)
 	test_try_delete(wheel);
 	test_delete_mix(wheel);
 	test_touch(wheel);
-	test_touch_of_another(wheel);
+	test_touch_of_another(wheel, false);
+	test_touch_of_another(wheel, true);
 	test_many(wheel);
 }
 
@@ -730,7 +750,8 @@ static void __init selftest(void)
 	test_try_delete(wheel);
 	test_delete_mix(wheel);
 	test_touch(wheel);
-	test_touch_of_another(wheel);
+	test_touch_of_another(wheel, false);
+	test_touch_of_another(wheel, true);
 	hwt_wheel_destroy(wheel);
 }
 
