@@ -261,7 +261,7 @@ __poll_t hwt_poll(struct file *file, poll_table *wait)
 	else if (!READ_ONCE(ctx->rings))
 		hwt_pass_catch_up(ctx, false);
 	else if (hwt_rings_pass_due(ctx) || !list_empty(&ctx->ready))
-		hwt_rings_refill(ctx, 0, KTIME_MAX);
+		hwt_rings_refill(ctx, 0, HWT_REFILL_STEPS, KTIME_MAX);
 	if (!list_empty(&ctx->ready) || hwt_rings_ready(ctx) || due)
 		return EPOLLIN | EPOLLRDNORM;
 	return 0;

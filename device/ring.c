@@ -188,19 +188,16 @@ bool hwt_rings_pass_due(struct hwt_context *ctx)
 	return hwt_pass_due(ctx) || (!ctx->wheel && READ_ONCE(ctx->rings->mem->due));
 }
 
-/* Number of steps after which hwt_rings_refill() stops if the ring has the events that it wants */
-#define HWT_REFILL_STEPS	64
-
 /*
  * Fire what is due, and move events to the ring, until no event is left or the ring is full. Stop
- * earlier at a signal, at the time @end and, if the ring has @want events, after HWT_REFILL_STEPS.
- * Never sleep for an event, because the condition of a wait_event_*() calls this function. Return
- * the number of unread events in the ring.
+ * earlier at a signal; after @steps, if the ring has @want events; at the time @end, unless events
+ * that are there already make it @want. Never sleep for an event, because the condition of a
+ * wait_event_*() calls this function. Return the number of unread events in the ring.
  */
-u32 hwt_rings_refill(struct hwt_context *ctx, u32 want, ktime_t end)
+u32 hwt_rings_refill(struct hwt_context *ctx, u32 want, u32 steps, ktime_t end)
 {
 	const struct hwt_rings_ctx *rings = ctx->rings;
-	u32 steps = 0, unread;
+	u32 n = 0, unread;
 
 	do {
 		if (hwt_rings_pass_due(ctx))
@@ -210,9 +207,10 @@ u32 hwt_rings_refill(struct hwt_context *ctx, u32 want, ktime_t end)
 		xa_unlock(&ctx->entries);
 		cond_resched();
 		unread = hwt_rings_unread(rings);
-	} while ((++steps < HWT_REFILL_STEPS || unread < want) && unread <= rings->event_mask &&
-		 (!list_empty(&ctx->ready) || hwt_pass_due(ctx)) && ktime_get() < end &&
-		 !task_sigpending(current) && !hwt_rings_interrupted(steps));
+	} while ((++n < steps || unread < want) && unread <= rings->event_mask &&
+		 (!list_empty(&ctx->ready) || hwt_pass_due(ctx)) &&
+		 ((unread < want && !list_empty(&ctx->ready)) || ktime_get() < end) &&
+		 !task_sigpending(current) && !hwt_rings_interrupted(n));
 	return unread;
 }
 
@@ -300,10 +298,17 @@ static ktime_t hwt_enter_left(ktime_t end)
 	return end == KTIME_MAX ? end : max_t(ktime_t, ktime_sub(end, ktime_get()), 0);
 }
 
+/* Return the number of steps in which hwt_rings_refill() fills an empty ring, and runs passes. */
+static u32 hwt_enter_steps(const struct hwt_rings_ctx *rings)
+{
+	return HWT_REFILL_STEPS + rings->event_mask / HWT_STEP;
+}
+
 /* Wait for @enter->wait events, a signal or the timeout. Return the value for @enter->result. */
 static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *enter)
 {
 	u32 want = min(enter->wait, ctx->rings->event_mask + 1);
+	u32 steps = hwt_enter_steps(ctx->rings);
 	ktime_t end = ktime_add_safe(ktime_get(), hwt_enter_timeout(enter));
 	sigset_t saved;
 	int ret;
@@ -311,7 +316,7 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 	if (enter->flags & HWT_ENTER_SIGMASK)
 		hwt_sigmask_set(enter->sigmask, &saved);
 	ret = wait_event_interruptible_hrtimeout(ctx->wait,
-						 hwt_rings_refill(ctx, want, end) >= want,
+						 hwt_rings_refill(ctx, want, steps, end) >= want,
 						 hwt_enter_left(end));
 	if (enter->flags & HWT_ENTER_SIGMASK)
 		hwt_sigmask_restore(&saved, ret == -ERESTARTSYS);
@@ -341,7 +346,7 @@ int hwt_ioctl_enter(struct hwt_context *ctx, void *args)
 	if (enter->wait)
 		enter->result = hwt_rings_wait(ctx, enter);
 	else
-		hwt_rings_refill(ctx, 0, KTIME_MAX);
+		hwt_rings_refill(ctx, 0, hwt_enter_steps(rings), KTIME_MAX);
 	/*
 	 * SIGSTOP, a tracer, a suspend or task work of io_uring may interrupt the wait though no
 	 * signal handler runs. The kernel then restarts the call, unless the call has to return the

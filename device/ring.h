@@ -20,7 +20,10 @@ void hwt_rings_tell(struct hwt_context *ctx);
 void hwt_rings_due(struct hwt_context *ctx, bool due);
 void hwt_rings_next(struct hwt_context *ctx, u64 ns);
 void hwt_rings_fill(struct hwt_context *ctx);
-u32 hwt_rings_refill(struct hwt_context *ctx, u32 want, ktime_t end);
+/* Number of steps of hwt_rings_refill() in one poll(), to limit the time that it takes */
+#define HWT_REFILL_STEPS	64
+
+u32 hwt_rings_refill(struct hwt_context *ctx, u32 want, u32 steps, ktime_t end);
 bool hwt_rings_pass_due(struct hwt_context *ctx);
 bool hwt_rings_ready(const struct hwt_context *ctx);
 int hwt_ioctl_enter(struct hwt_context *ctx, void *args);
