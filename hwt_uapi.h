@@ -379,8 +379,11 @@ struct hwt_setup_args {
  * combined. If a condition does not hold, the call succeeds, but changes nothing, and withdraws no
  * unread event. It returns the generation 0 and the present state, which is 0 if the key has no
  * timeout. With HWT_ARM_PENDING, a schedule neither creates a timeout nor changes its mode.
+ *
+ * (*) A delay is compared at one moment, and counts from another moment later in the call. If an
+ * interruption lies between these, the tick may be later than compared.
  */
-#define HWT_ARM_EARLIER		0x80	/* move a pending timeout to an earlier tick only */
+#define HWT_ARM_EARLIER		0x80	/* move a pending timeout to an earlier tick only (*) */
 #define HWT_ARM_PENDING		0x10000	/* leave a timeout that is not pending as it is */
 #define HWT_ARM_UNLESS_PENDING	0x20000	/* leave a pending timeout as it is */
 
@@ -779,7 +782,9 @@ struct hwt_rings {
  * While rings are active, read() fails with EBUSY, even if the read() began earlier and is waiting.
  * HWT_IOC_ENTER (after the operations of this call), poll(), select() and epoll_wait() move all
  * events, earlier ones included, to the ring of events, in their order and as far as there is room.
- * poll() reports EPOLLIN while there are events in the ring or waiting to be moved.
+ * They end earlier at a signal, and if timeouts come due faster than they are fired; due is then 1,
+ * or HWT_RINGS_MORE set. poll() reports EPOLLIN while there are events in the ring or waiting to be
+ * moved.
  *
  * An event that is not in the ring is not lost: it stays in its timeout, and HWT_RINGS_MORE is set.
  * A modify or cancel withdraws such an event when the operation is carried out. An event in the

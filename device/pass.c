@@ -174,12 +174,9 @@ int hwt_pass_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 time_ns)
 		return hwt_context_limited(ctx, HWT_LIMIT_PENDING);
 	if (!(op->flags & HWT_ARM_ABSOLUTE))
 		time_ns = hwt_add_ns(now, time_ns);
-	tick = hwt_pass_slack_tick(ctx, time_ns, op->slack_ns);
-	/* hwt_entry_refuse() has read the clock before: a delay may end later than it found. */
-	if (op->flags & HWT_ARM_EARLIER && linked && tick >= hwt_entry_tick(entry))
-		return 0;
 	if (hwt_entry_periodic(entry))
 		entry->next_ns = time_ns;
+	tick = hwt_pass_slack_tick(ctx, time_ns, op->slack_ns);
 	if (linked && tick >= hwt_entry_tick(entry)) {
 		atomic64_set(&entry->timeout.state, tick << HWT_TICK_SHIFT);
 		return 0;

@@ -88,13 +88,11 @@ int hwt_thread_arm(struct hwt_entry *entry, const struct hwt_op *op, u64 time_ns
 	__must_hold(&entry->ctx->entries.xa_lock)
 {
 	bool absolute = op->flags & HWT_ARM_ABSOLUTE;
-	bool earlier = op->flags & HWT_ARM_EARLIER;
 	int ret;
 
 	if (!hwt_entry_periodic(entry))
 		ret = hwt_schedule_flags(&entry->timeout, time_ns, op->slack_ns,
-					 (absolute ? HWT_SCHEDULE_AT : 0) |
-					 (earlier ? HWT_SCHEDULE_EARLIER : 0));
+					 absolute ? HWT_SCHEDULE_AT : 0);
 	else
 		ret = absolute ?
 			hwt_schedule_periodic_at(&entry->periodic, time_ns, period_ns,
