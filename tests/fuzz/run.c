@@ -20,7 +20,7 @@
 #define RANGE_MAX	8
 
 static __thread timer_t timer;
-static __thread bool failing;
+static __thread unsigned int failing;
 static __thread sigjmp_buf *fault;
 static __thread bool on_main;
 static bool in_child;
@@ -57,20 +57,6 @@ static void on_fault(int sig)
 	signal(sig, SIG_DFL);
 }
 
-bool run_guarded(void (*fn)(void *arg), void *arg)
-{
-	sigjmp_buf env;
-
-	if (sigsetjmp(env, 0)) {
-		fault = NULL;
-		return false;
-	}
-	fault = &env;
-	fn(arg);
-	fault = NULL;
-	return true;
-}
-
 static void set_fail(unsigned int nth)
 {
 	char text[12];
@@ -80,6 +66,26 @@ static void set_fail(unsigned int nth)
 	while (!write_text("/proc/thread-self/fail-nth", text) && errno == EFAULT)
 		;
 	failing = nth;
+}
+
+bool run_guarded(void (*fn)(void *arg), void *arg)
+{
+	unsigned int nth = failing;
+	volatile bool done = false;
+	sigjmp_buf env;
+
+	/* An injected fault in the delivery of SIGSEGV would kill the fuzzer. */
+	if (nth)
+		set_fail(0);
+	if (!sigsetjmp(env, 0)) {
+		fault = &env;
+		fn(arg);
+		done = true;
+	}
+	fault = NULL;
+	if (nth)
+		set_fail(nth);
+	return done;
 }
 
 void run_fail(unsigned int nth)
