@@ -149,15 +149,15 @@ static noinline void hwt_submit(struct hwt_shard *shard, struct hwt_timeout *tim
  */
 static noinline bool hwt_arm_earlier(struct hwt_timeout *timeout, u64 ns, u64 old)
 {
-	if (!(old & HWT_F_ARMED) || (u64)atomic64_read(&timeout->touched) <= ns)
+	if (!(old & HWT_F_ARMED))
 		return true;
 	if (!hwt_untouch(timeout, old, ns))
 		return false;
 	/*
 	 * Barrier earlier.touched, pairs with state.fire in hwt_fire_claim() and hwt_bh_claim():
 	 * the engine changes the tick in the state to that of @touched, and then reads @touched
-	 * again. This CPU sees the changed state, or the engine's second read sees @touched as
-	 * lowered here.
+	 * again. This CPU sees the changed state, or the engine's second read sees @touched as it
+	 * is now: lowered here, or by an earlier touch.
 	 */
 	smp_mb();
 	return hwt_timeout_state(timeout) == old;
@@ -174,7 +174,7 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	u64 old;
 
 	/*
-	 * The cmpxchg that changes the state is three barriers.
+	 * The cmpxchg that changes the state is two barriers.
 	 *
 	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in
@@ -191,9 +191,6 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	 * what the engine wrote before the sleep_seq that the other call has read (state.arm,
 	 * sleep.seq); if sleep_seq changes later, the other call kicks. If a collection misses the
 	 * new tick, it sees what the engine wrote before that collection (sleep.mb, pass.mb).
-	 *
-	 * Barrier arm.touch, pairs with touch.arm in hwt_untouch(): the client touches the timeout
-	 * after this change. So who reads the touch reads the new state, or a later one.
 	 */
 	do {
 		if (change.action == HWT_SUBMIT)	/* after a failure */

@@ -41,8 +41,8 @@ static __always_inline unsigned int hwt_chain(const struct hwt_timeout *timeout)
 static __always_inline bool hwt_untouch(struct hwt_timeout *timeout, u64 old, u64 ns)
 {
 	/*
-	 * Barrier touch.arm, pairs with arm.touch in hwt_arm(): if this CPU reads the touch of a
-	 * client that has armed the timeout, it then reads a state that is not older.
+	 * Barrier touch.arm, pairs with touch.set in hwt_touch(): if this CPU reads a touch, it
+	 * then reads a state that is not older than the one that its client has made or found.
 	 */
 	s64 touched = atomic64_read_acquire(&timeout->touched);
 

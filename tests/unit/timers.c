@@ -682,7 +682,6 @@ static void pushed_beside_others(void)
 	CHECK(run_at(11 * SEC) == 0 && run_at(29 * SEC) == 0);
 	CHECK(run_at(30 * SEC + LIBHWT_TICK) == 3 && calls[0] && calls[1] && calls[2]);
 	CHECK(run_at(41 * SEC) == 1 && calls[4]);
-	/* One that another process has moved to never must end with its timer. */
 	libhwt_timer_stop(set, &timer[5]);
 	CHECK(!timeout_of((uintptr_t)&timer[5]) && libhwt_timers_count(set) == 0);
 	end();
@@ -697,7 +696,6 @@ static void descriptor_beside_others(void)
 
 	device_fd = timerfd_create(CLOCK_MONOTONIC, 0);
 	begin(&options);
-	/* The device has an event for all that is armed. */
 	run.now = LIBHWT_NEVER / 2;
 	libhwt_timers_run(set);
 	ready.fd = libhwt_timers_fd(set);

@@ -289,7 +289,6 @@ class Timers(unittest.TestCase):
         self.assertEqual((1, 4), (self.timers.run(), self.called[2]))
 
     def test_garbage_that_uses_its_timers(self):
-        """The collector may finalize the set before an object that refers to it."""
         timer = self.timers.call_later(1, print)
         self.timers._set.__del__()
         self.assertRaises(RuntimeError, timer.reschedule, 2)

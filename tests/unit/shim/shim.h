@@ -217,6 +217,8 @@ static __always_inline s64 atomic64_read(const atomic64_t *atomic)
 }
 
 #define atomic64_read_acquire(atomic)	__atomic_load_n(&(atomic)->counter, __ATOMIC_ACQUIRE)
+#define atomic64_set_release(atomic, value) \
+	__atomic_store_n(&(atomic)->counter, value, __ATOMIC_RELEASE)
 
 static __always_inline void atomic64_set(atomic64_t *atomic, s64 value)
 {
