@@ -260,7 +260,6 @@ static void operate_on(unsigned int i)
 		model_set(i, run.now + ns);
 		break;
 	case 5:
-		/* Also a time that has passed. */
 		ns = pick(run.now) + (pick(2) ? run.now : 0);
 		libhwt_timer_set_at(run.timers, timer, ns);
 		model_set(i, ns);
@@ -443,7 +442,6 @@ static void drive(uint64_t operations)
 	}
 	REQUIRE(!libhwt_timers_context(run.timers) == !run.device);
 	REQUIRE(libhwt_timers_error(run.timers) == (device_refused ? REFUSED : 0));
-	REQUIRE(!libhwt_timers_error(run.timers));
 	libhwt_timers_free(run.timers);
 	for (i = 0; i < ITEMS; i++) {
 		free(run.item[i]);
@@ -484,11 +482,17 @@ static void random_operations(void)
 
 static struct libhwt_timers *set;
 static struct libhwt_timer timer[8];
-static int calls[8];
+static struct libhwt_periodic beat;
+static int calls[8], beats;
 
 static void note(struct libhwt_timer *which)
 {
 	calls[which - timer]++;
+}
+
+static void note_beat(struct libhwt_timer *which)
+{
+	beats += which == &beat.timer;
 }
 
 static void begin(const struct libhwt_timers_options *options)
@@ -500,8 +504,7 @@ static void begin(const struct libhwt_timers_options *options)
 	memset(timeouts, 0, sizeof(timeouts));
 	run.now = START;
 	set = libhwt_timers_new(options);
-	CHECK(set);
-	CHECK(libhwt_timers_run_at(set, START) == 0);
+	CHECK(set && libhwt_timers_run_at(set, START) == 0);
 	for (i = 0; i < 8; i++)
 		libhwt_timer_init(&timer[i], note);
 	memset(calls, 0, sizeof(calls));
@@ -624,7 +627,6 @@ static void on_the_device(void)
 	first = timeout_of((uintptr_t)&timer[3]);
 	CHECK(first && first->deadline - START - 10 * SEC < LIBHWT_TICK);
 	CHECK(run_at(10 * SEC + LIBHWT_TICK) == 1 && calls[3] == 1);
-	CHECK(libhwt_timers_error(set) == 0);
 	end();
 }
 
@@ -635,21 +637,21 @@ static void moved_by_others(void)
 	int i;
 
 	begin(&options);
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 3; i++)
 		libhwt_timer_set(set, &timer[i], 10 * SEC);
+	libhwt_timer_init(&beat.timer, note_beat);
+	libhwt_timer_every(set, &beat, START + 10 * SEC + 1, 60 * SEC);
 	timeout_of((uintptr_t)&timer[0])->key = 0;
 	timeout_of((uintptr_t)&timer[1])->deadline = START + 20 * SEC;
 	timeout_of((uintptr_t)&timer[2])->deadline = START + 5 * SEC;
 	CHECK(run_at(5 * SEC) + run_at(5 * SEC + LIBHWT_TICK) == 1 && calls[2] == 1);
 	device_late = SEC;
 	CHECK(run_at(10 * SEC + 5 * LIBHWT_TICK) == 0);
-	CHECK(libhwt_timers_wait_ns(set) < 5 * LIBHWT_TICK);
 	CHECK(!libhwt_timer_pending(&timer[0]));
 	CHECK(libhwt_timer_deadline(&timer[1]) == START + 20 * SEC);
-	libhwt_timer_set(set, &timer[3], 5 * SEC);
-	CHECK(run_at(12 * SEC) == 0);
-	CHECK(run_at(17 * SEC) == 1 && calls[3] == 1);
-	CHECK(run_at(22 * SEC) == 1 && calls[1] == 1 && libhwt_timers_count(set) == 0);
+	CHECK(run_at(12 * SEC) == 1 && beats == 1);
+	CHECK(libhwt_timer_deadline(&beat.timer) == START + 70 * SEC + 1);
+	CHECK(run_at(22 * SEC) == 1 && calls[1] == 1 && libhwt_timers_count(set) == 1);
 	end();
 }
 
@@ -661,13 +663,12 @@ static void pushed_beside_others(void)
 	int i;
 
 	begin(&options);
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 4; i++)
 		libhwt_timer_set(set, &timer[i], 10 * SEC);
 	timeout_of((uintptr_t)&timer[0])->key = 0;
 	timeout_of((uintptr_t)&timer[1])->deadline = START + 5 * SEC;
 	timeout_of((uintptr_t)&timer[2])->deadline = START + 3600 * SEC;
 	timeout_of((uintptr_t)&timer[3])->key = 0;
-	timeout_of((uintptr_t)&timer[4])->deadline = START + 40 * SEC;
 	for (i = 0; i < 3; i++)
 		libhwt_timer_set(set, &timer[i], 30 * SEC);
 	CHECK(run_at(6 * SEC) == 0);
@@ -681,7 +682,6 @@ static void pushed_beside_others(void)
 	timeout_of((uintptr_t)&timer[5])->deadline = LIBHWT_NEVER;
 	CHECK(run_at(11 * SEC) == 0 && run_at(29 * SEC) == 0);
 	CHECK(run_at(30 * SEC + LIBHWT_TICK) == 3 && calls[0] && calls[1] && calls[2]);
-	CHECK(run_at(41 * SEC) == 1 && calls[4]);
 	libhwt_timer_stop(set, &timer[5]);
 	CHECK(!timeout_of((uintptr_t)&timer[5]) && libhwt_timers_count(set) == 0);
 	end();
