@@ -27,7 +27,6 @@ done
 expect "help, as a command" 0 "$("$ctl" --help)" "$ctl" help
 version() { "$ctl" "$1" | grep -qx 'hwtctl [0-9.]*'; }
 check "version" version --version
-check "version, short" version -V
 
 # NAME|MESSAGE|WORDS. For more bad durations, see hwtctl_parse.c.
 while IFS='|' read -r name message words; do
@@ -36,11 +35,7 @@ while IFS='|' read -r name message words; do
 done <<'END'
 no command|a command is missing|
 unknown option|unrecognized option '--nonsense'|--nonsense
-unknown letter|invalid option -- 'x'|stats -x
-no argument|option '--pid' requires an argument|list --pid
-an extra argument|option '--json' doesn't allow an argument|info --json=1
 unknown command|unknown command 'nonsense'|nonsense
-help: unknown command|unknown command 'nonsense'|help nonsense
 info: clock|--clock: 'tai' is not monotonic, boottime or realtime|info --clock tai
 info: pid and set-up|--pid excludes --clock, --tick and --thread|info --pid 1 --thread
 info: tick|--tick: '1y' is not a duration of 1 ns or more|info --tick 1y
@@ -48,11 +43,9 @@ pid 0|--pid: '0' is not a number from 1 to 2147483647|list --pid 0
 stats: wheels and pid|--wheels excludes --pid|stats --wheels --pid 1
 top: operand|unexpected operand '5'|top 5
 top: interval|--interval: 'x' is not a duration from 10.000 ms to 213503d23h34m|top --interval x
-top: no interval|--interval: 'never' is not a duration from 10.000 ms to 213503d23h34m|top -i never
 top: count 0|--count: '0' is not a number from 1 to 18446744073709551615|top --count 0
 run: two files|unexpected operand 'b'|run a b
 sleep: no duration|a duration is missing|sleep
-sleep: negative|'-1' is not a duration|sleep -- -1
 list: no context|a context is missing: give --pid or a script|list
 list: pid and script|--pid excludes a script, --clock, --tick and --thread|list --pid 1 script
 END
@@ -69,8 +62,6 @@ for command in "info" "run /dev/null" "list /dev/null" "save /dev/null"; do
 done
 expect "a long tick" 1 "hwtctl: /dev/hwt: a tick of 2083d08h00m is too long: the longest is 1667d23h59m" \
 	"$ctl" info --tick 50000h
-expect "an endless tick" 1 "hwtctl: /dev/hwt: a tick of never is too long: the longest is 1667d23h59m" \
-	"$ctl" info --tick never
 
 for command in info stats top "sleep 1" "run /dev/null"; do
 	# shellcheck disable=SC2086 # words
@@ -78,9 +69,6 @@ for command in info stats top "sleep 1" "run /dev/null"; do
 		"hwtctl: /dev/nothing: No such file or directory" \
 		"$ctl" --device /dev/nothing $command
 done
-expect "another device" 1 \
-	"hwtctl: /dev/null: this is not a device of hwt" \
-	"$ctl" -d /dev/null info
 expect "output to a full device" 1 "hwtctl: standard output: No space left on device" \
 	sh -c "'$ctl' info >/dev/full"
 
