@@ -138,6 +138,7 @@ static void run_child(const struct program *program)
 
 	if (slot >= CHILDREN_MAX)
 		return;
+	run_fail(0);		/* a fork() that fails makes the kernel print a stack */
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -41,7 +41,6 @@ info: pid and set-up|--pid excludes --clock, --tick and --thread|info --pid 1 --
 info: tick|--tick: '1y' is not a duration of 1 ns or more|info --tick 1y
 pid 0|--pid: '0' is not a number from 1 to 2147483647|list --pid 0
 stats: wheels and pid|--wheels excludes --pid|stats --wheels --pid 1
-top: operand|unexpected operand '5'|top 5
 top: interval|--interval: 'x' is not a duration from 10.000 ms to 213503d23h34m|top --interval x
 top: count 0|--count: '0' is not a number from 1 to 18446744073709551615|top --count 0
 run: two files|unexpected operand 'b'|run a b
