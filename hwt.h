@@ -489,10 +489,10 @@ static inline int hwt_schedule_unless_pending(struct hwt_timeout *timeout, u64 d
  * later call that schedules the timeout overrides the touch, even with an earlier deadline. (If
  * that deadline has passed, and the deadline before the touch comes during the call, ->expire may
  * be called for it, and once more for the call, or the call may find nothing pending. A touch of a
- * timeout that is not pending may apply to a schedule that is under way.) A touch
- * has no effect while the timeout fires; but on a BH wheel, a periodic timeout is pending during
- * its callback, and can be touched then. The last of several concurrent touches wins. The next
- * callback is not sure to see what the caller wrote before the touch.
+ * timeout that is not pending may apply to a schedule that is under way.) A touch has no effect
+ * while the timeout fires; but on a BH wheel, a periodic timeout is pending during its callback,
+ * and can be touched then. The last of several concurrent touches wins. The next callback is not
+ * sure to see what the caller wrote before the touch.
  */
 static inline void hwt_touch(struct hwt_timeout *timeout, u64 deadline_ns)
 {

@@ -97,8 +97,8 @@ static int hwt_setup_clock(const struct hwt_setup_args *args, struct hwt_wheel_p
 static int hwt_setup_create(struct hwt_setup *setup, bool thread)
 {
 	struct hwt_wheel_params *params = &setup->params;
-	unsigned int bits;
 	struct hwt_wheel *wheel;
+	unsigned int bits;
 	int ret;
 
 	if (thread) {
