@@ -21,7 +21,6 @@ from judge import STAMP, Judge
 from tap import Results
 
 NMI = re.compile(r"hwt-host: inject-nmi (\d+) (\d+)")
-PAUSE = re.compile(r"hwt-host: pause (\d+)")
 # The emulator of each architecture, its machine and processor, the console, the other serial line.
 # pauth-impdef: pointer authentication as specified would take half of the emulation's time.
 MACHINES = {
@@ -143,9 +142,6 @@ class Uml:
     def inject_nmis(self, count, interval_ms):
         """Do nothing: User Mode Linux has no NMIs."""
 
-    def pause(self, seconds):
-        """Do nothing: no test asks for this under User Mode Linux."""
-
 
 def arguments(options, patching):
     """Return the words for init and the tests on the kernel's command line."""
@@ -235,10 +231,6 @@ class Qemu:
         """Inject NMIs. If they fail, the test notices."""
         self.command([("inject-nmi", interval_ms / 1000)] * count)
 
-    def pause(self, seconds):
-        """Stop the whole guest for some seconds."""
-        self.command([("stop", seconds), ("cont", 0)])
-
 
 class Tail:
     """Reads whole lines of a growing file."""
@@ -297,8 +289,6 @@ class Guest:
         self.judge.feed_kernel(line)
         if nmi := NMI.search(line):
             self.machine.inject_nmis(int(nmi.group(1)), int(nmi.group(2)))
-        if pause := PAUSE.search(line):
-            self.machine.pause(int(pause.group(1)))
 
     def output_line(self, line):
         self.options.watch(line, False)
