@@ -113,9 +113,10 @@ static int hwt_delete_locked(struct hwt_shard *shard, struct hwt_timeout *timeou
  * Do what hwt_delete() or, if @try is true, hwt_try_delete() does. @set: HWT_F_SHUTDOWN to shut the
  * timeout down, too, else 0. Return 1 if the timeout was pending and this call has ended its hold;
  * -EBUSY if @try is true and a callback is executing; else 0: the timeout was not pending, or its
- * callback is executing.
+ * callback is executing. In *@running, if not NULL, store whether a callback is executing.
  */
-int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try)
+int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try,
+		    bool *running)
 {
 	unsigned long flags;
 	int ret;
@@ -127,6 +128,8 @@ int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 se
 	rcu_read_lock();
 	spin_lock_irqsave(&shard->lock, flags);
 	ret = hwt_delete_locked(shard, timeout, set, try, &flags);
+	if (running)
+		*running = hwt_running(timeout);
 	spin_unlock_irqrestore(&shard->lock, flags);
 	rcu_read_unlock();
 	return ret;
@@ -164,7 +167,7 @@ bool hwt_delete(struct hwt_timeout *timeout)
 
 	if (!hwt_debug_used(timeout) || !shard || !hwt_held(timeout))
 		return false;
-	return hwt_delete_held(shard, timeout, 0, false);
+	return hwt_delete_held(shard, timeout, 0, false, NULL);
 }
 EXPORT_SYMBOL_GPL(hwt_delete);
 
@@ -188,6 +191,6 @@ int hwt_try_delete(struct hwt_timeout *timeout)
 	if (!hwt_debug_used(timeout) || !shard)
 		return 0;
 	/* Take the lock even if the timeout is idle, to see what the last callback has written. */
-	return hwt_delete_held(shard, timeout, 0, true);
+	return hwt_delete_held(shard, timeout, 0, true, NULL);
 }
 EXPORT_SYMBOL_GPL(hwt_try_delete);

@@ -5,6 +5,7 @@
 
 #include "core/shard.h"
 
-int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try);
+int hwt_delete_held(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set, bool try,
+		    bool *running);
 
 #endif /* _HWT_CORE_DELETE_H */

@@ -220,15 +220,15 @@ static bool hwt_sync_done(struct hwt_shard *shard, struct hwt_timeout *timeout)
 /* The part of hwt_sync() for a BH wheel. Does not sleep. */
 static int hwt_sync_bh(struct hwt_shard *shard, struct hwt_timeout *timeout, u64 set)
 {
-	u64 was = hwt_timeout_state(timeout);
-	bool pending = false;
+	bool pending = false, running;
 
-	if (!(was & HWT_F_HELD) && !(set & ~was) && !hwt_bh_running(shard, timeout))
-		return false;
 	for (;;) {
-		/* Cancel in every round, since the timeout may have been scheduled again. */
-		pending |= hwt_delete_held(shard, timeout, set, false);
-		if (!hwt_bh_running(shard, timeout))
+		/*
+		 * Cancel in every round, since the timeout may have been scheduled again. Test
+		 * under the same lock that no callback executes: it could schedule the timeout.
+		 */
+		pending |= hwt_delete_held(shard, timeout, set, false, &running);
+		if (!running)
 			return pending;
 		/* A pass of this task executes the callback: so the caller is in the callback. */
 		if (READ_ONCE(shard->engine.task) == current)
@@ -295,8 +295,8 @@ static int hwt_sync_checked(struct hwt_timeout *timeout, u64 set)
  *           reference counts must have a reference of its own
  *
  * For a timeout on a thread wheel: process context, may sleep. For a timeout on a BH wheel: process
- * context or softirq, interrupts on or off, never sleeps. The caller must hold no lock that the
- * callback takes.
+ * context or softirq, interrupts on or off, does not sleep; on PREEMPT_RT it may sleep, so call it
+ * only with interrupts and preemption on. The caller must hold no lock that the callback takes.
  *
  * Does not wait for callbacks of other timeouts. The timeout's ->cancelled and ->release may run in
  * the caller's context. On return, no callback or ->release of the timeout is executing. If other

@@ -9,6 +9,7 @@
 #include <linux/bottom_half.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
+#include <linux/kprobes.h>
 #include <linux/preempt.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -712,6 +713,64 @@ static void __init test_jiffies(void)
 	      "the maximum of jiffies is never");
 }
 
+static bool wanted, begun;
+
+static void begin_and_rearm(struct hwt_timeout *timeout)
+{
+	WRITE_ONCE(begun, true);
+	mdelay(1);
+	hwt_schedule(timeout, KT_HOUR);
+}
+
+/* Keep CPU 1 busy, so that the timeout fires there. */
+static int schedule_wanted(void *timeout)
+{
+	while (!READ_ONCE(mix_ends)) {
+		if (xchg(&wanted, false))
+			hwt_schedule(timeout, 0);
+		cond_resched();
+	}
+	return kt_thread_end(0);
+}
+
+static int linger(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	mdelay(2);
+	return 0;
+}
+
+/* Cancel a timeout whose callback arms it, and returns, when the cancel has dropped the lock. */
+static void __init test_cancel_beside_rearm(struct hwt_wheel *wheel)
+{
+	struct kretprobe probe = { .kp.symbol_name = "hwt_delete_held", .handler = linger };
+	struct task_struct *thread;
+	unsigned int i, wrong = 0;
+	struct kt kt;
+
+	if (!cpu_online(1) || register_kretprobe(&probe)) {
+		KTEST_SKIP("a cancel beside a callback needs two CPUs and kretprobes");
+		return;
+	}
+	kt_stay_on(cpumask_of(0));
+	kt_setup(&kt, wheel, begin_and_rearm);
+	mix_ends = false;
+	thread = kt_thread(schedule_wanted, &kt.timeout, 1);
+	for (i = 0; i < 20; i++) {
+		WRITE_ONCE(begun, false);
+		WRITE_ONCE(wanted, true);
+		while (!READ_ONCE(begun))
+			cpu_relax();
+		hwt_cancel_sync(&kt.timeout);
+		wrong += hwt_held(&kt.timeout);
+	}
+	WRITE_ONCE(mix_ends, true);
+	kt_thread_stop(thread);
+	kt_stay_on(NULL);
+	unregister_kretprobe(&probe);
+	KTEST(!wrong, "a _sync call cancels what a callback arms meanwhile: not %u times", wrong);
+	hwt_shutdown_sync(&kt.timeout);
+}
+
 /* -- All ------------------------------------------------------------------------------ */
 
 static void __init test_wheel(struct hwt_wheel *wheel)
@@ -721,6 +780,7 @@ static void __init test_wheel(struct hwt_wheel *wheel)
 	test_inside(wheel);
 	test_reclaim(wheel);
 	test_wait(wheel);
+	test_cancel_beside_rearm(wheel);
 	test_periodic(wheel);
 	test_delete(wheel);
 	test_try_delete(wheel);
