@@ -559,9 +559,19 @@ bool hwt_cancel(struct hwt_timeout *timeout)
 }
 EXPORT_SYMBOL_GPL(hwt_cancel);
 
+/* Return true if a timeout was scheduled since __hwt_cancel(), which has returned @old. */
+static bool hwt_rearmed(const struct hwt_timeout *timeout, u64 old)
+{
+	u64 state = hwt_timeout_state(timeout);
+
+	if (old & HWT_F_PENDING)
+		return !(state & HWT_F_CANCELLED);
+	return (state ^ old) & ~(u64)(HWT_F_SUBMITTED | HWT_F_SHUTDOWN);
+}
+
 /**
  * hwt_try_cancel() - cancel, and report whether the callback is executing
- * @timeout: the timeout
+ * @timeout: the timeout; on a BH wheel, its memory must remain valid until this returns
  *
  * Any context; never waits.
  *
@@ -569,7 +579,7 @@ EXPORT_SYMBOL_GPL(hwt_cancel);
  * ored with HWT_IS_RUNNING if a callback of it was executing. If HWT_IS_RUNNING is not set, the
  * caller sees what the last callback has written. On a BH wheel, HWT_IS_RUNNING may be set although
  * no callback executes: the engine may be deciding whether the timeout fires, and find that it does
- * not.
+ * not; or the timeout was scheduled during this call.
  */
 int hwt_try_cancel(struct hwt_timeout *timeout)
 {
@@ -579,6 +589,9 @@ int hwt_try_cancel(struct hwt_timeout *timeout)
 	int ret = old & HWT_F_PENDING ? HWT_WAS_PENDING : 0;
 
 	if ((old & HWT_F_RUNNING) || (shard && hwt_is_bh(shard) && hwt_bh_running(shard, timeout)))
+		return ret | HWT_IS_RUNNING;
+	/* The callback may have scheduled its timeout, and returned, since the cancel. */
+	if (shard && hwt_is_bh(shard) && hwt_rearmed(timeout, old))
 		return ret | HWT_IS_RUNNING;
 	/*
 	 * Barrier try.acquire, pairs with state.finish in hwt_finish_change(): a caller that finds
