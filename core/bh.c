@@ -228,9 +228,10 @@ static __always_inline void hwt_bh_note(struct hwt_shard *shard, struct hwt_time
 }
 
 /*
- * The part of hwt_bh_claim() for a timeout that is periodic, was cancelled or put off to a later
- * tick, or is changed by another CPU meanwhile. On entry, the timeout is in current_timeout. If it
- * does not fire, set current_timeout to NULL, and link the timeout again if it was put off.
+ * The part of hwt_bh_claim() for a timeout that is periodic or on CLOCK_REALTIME, was cancelled or
+ * put off to a later tick, or is changed by another CPU meanwhile. On entry, the timeout is in
+ * current_timeout. If it does not fire, set current_timeout to NULL, and link the timeout again
+ * unless it was cancelled.
  */
 static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeout *timeout,
 				       u64 *tick)
@@ -254,6 +255,10 @@ static noinline bool hwt_bh_claim_slow(struct hwt_shard *shard, struct hwt_timeo
 		}
 		change = hwt_state_fire_bh(old, shard->buckets.cursor,
 					   hwt_touched_tick(shard, timeout), next);
+		if (hwt_clock_recheck(shard, timeout)) {
+			hwt_bh_note(shard, NULL);
+			return false;
+		}
 		if (change.action != HWT_CALL && change.state == old)
 			break;
 	} while (!hwt_state_change(timeout, &old, change.state));
@@ -297,6 +302,7 @@ static __always_inline bool hwt_bh_claim(struct hwt_shard *shard, struct hwt_tim
 	 * hwt_arm_earlier(): the callback sees what was written before the timeout was scheduled.
 	 */
 	if (unlikely(change.action != HWT_CALL || (old & HWT_F_PERIODIC) ||
+		     shard->clock == HWT_CLOCK_REALTIME ||
 		     !hwt_state_change(timeout, &old, change.state)))
 		return hwt_bh_claim_slow(shard, timeout, tick);
 	hwt_debug_track(timeout, change.state);

@@ -467,6 +467,8 @@ static bool hwt_fire_claim(struct hwt_shard *shard, struct hwt_timeout *timeout,
 	do {
 		change = hwt_state_fire(old, shard->buckets.cursor,
 					hwt_touched_tick(shard, timeout));
+		if (hwt_clock_recheck(shard, timeout))
+			return false;
 	} while (change.state != old && !hwt_state_change(timeout, &old, change.state));
 
 	if (change.action == HWT_LINK) {

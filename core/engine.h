@@ -65,4 +65,25 @@ static inline bool hwt_clock_moved(const struct hwt_shard *shard)
 	       ktime_to_ns(ktime_mono_to_real(0)) != shard->clock_offset;
 }
 
+/*
+ * The caller has taken a timeout off the due list, and read its state. If CLOCK_REALTIME was set
+ * before that, the timeout may be due no more: put it back, and return true.
+ */
+static inline bool hwt_clock_recheck(struct hwt_shard *shard, struct hwt_timeout *timeout)
+	__must_hold(&shard->lock)
+{
+	if (likely(shard->clock != HWT_CLOCK_REALTIME))
+		return false;
+	/*
+	 * Barrier moved.rmb, pairs with state.arm in hwt_arm(): if the state is that of a schedule
+	 * after the clock was set, this CPU sees that it was set.
+	 */
+	smp_rmb();
+	if (!hwt_clock_moved(shard))
+		return false;
+	/* At the head: the timeout must not get behind the mark of a flush. */
+	list_add(&timeout->link, &shard->buckets.due);
+	return true;
+}
+
 #endif /* _HWT_CORE_ENGINE_H */

@@ -178,12 +178,13 @@ static __always_inline int hwt_arm(struct hwt_shard *shard, struct hwt_timeout *
 	 *
 	 * Barrier state.arm, pairs with state.pull in hwt_arm(), state.cancel in
 	 * hwt_cancel_claim(), sleep.seq in hwt_engine_publish(), state.finish in
-	 * __hwt_collect_one(), fire.touched in hwt_touched_tick() and state.fire in
-	 * hwt_fire_claim() and hwt_bh_claim(): the next callback sees what the client wrote before
-	 * this call (state.fire). An engine that sees the new state sees @touched lowered, too
-	 * (fire.touched). A new hold begins after all accesses of the last hold (state.finish).
-	 * sleep_seq is read before SUBMITTED is set, so a call that finds SUBMITTED set sees what
-	 * the engine wrote before this sleep_seq (state.pull, state.cancel, sleep.seq).
+	 * __hwt_collect_one(), fire.touched in hwt_touched_tick(), moved.rmb in hwt_clock_recheck()
+	 * and state.fire in hwt_fire_claim() and hwt_bh_claim(): the next callback sees what the
+	 * client wrote before this call (state.fire). An engine that sees the new state sees
+	 * @touched lowered (fire.touched), and the clock set (moved.rmb). A new hold begins after
+	 * all accesses of the last hold (state.finish). sleep_seq is read before SUBMITTED is set,
+	 * so a call that finds SUBMITTED set sees what the engine wrote before this sleep_seq
+	 * (state.pull, state.cancel, sleep.seq).
 	 *
 	 * Barrier state.pull, pairs with state.arm in hwt_arm(), sleep.seq and sleep.mb in
 	 * hwt_engine_publish() and pass.mb in hwt_engine_pass(): hwt_submit() then decides by
