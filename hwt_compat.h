@@ -78,6 +78,24 @@ static inline void hwt_uring_done(struct io_uring_cmd *cmd, int res,
 #endif
 }
 
+/*
+ * Hide a command that is marked as cancelable from io_uring's cancellations, and return true.
+ * Before Linux 6.10, task work may run without uring_lock, which protects the mark: do nothing.
+ */
+static inline bool hwt_uring_hide(struct io_uring_cmd *cmd)
+{
+	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0))
+		return false;
+	cmd->flags &= ~IORING_URING_CMD_CANCELABLE;
+	return true;
+}
+
+/* Undo hwt_uring_hide(), so that hwt_uring_done() takes the command off io_uring's list. */
+static inline void hwt_uring_show(struct io_uring_cmd *cmd)
+{
+	cmd->flags |= IORING_URING_CMD_CANCELABLE;
+}
+
 /* Define _name(), a callback for io_uring_cmd_do_in_task_lazy(). It calls _fn(cmd, issue_flags). */
 #ifdef IO_URING_CMD_TASK_WORK_ISSUE_FLAGS	/* 6.19 and later */
 #define HWT_DEFINE_URING_WORK(_name, _fn)					\

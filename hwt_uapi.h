@@ -883,14 +883,15 @@ struct hwt_enter_args {
  *	user_data	32, 8 bytes: any value, for the program or its library for io_uring
  *	cmd	48, 16 bytes: a struct hwt_uring_cmd
  *
- * All other members must be zero. HWT_URING_ARM completes when the timeout ends, and the timeout
- * has no event. The ioctls and operations on keys work on this timeout, too. HWT_URING_MODIFY and
- * HWT_URING_CANCEL complete at once, and work on all timeouts of the context. The result of a
- * completion (cqe->res) is 0 on success. HWT_URING_ARM succeeds when the timeout expires. The
- * errors are
+ * All other members up to byte 64 must be zero. HWT_URING_ARM completes when the timeout ends, and
+ * the timeout has no event. The ioctls and operations on keys work on this timeout, too.
+ * HWT_URING_MODIFY and HWT_URING_CANCEL complete at once, and work on all timeouts of the context.
+ * The result of a completion (cqe->res) is 0 on success. HWT_URING_ARM succeeds when the timeout
+ * expires. The errors are
  *
  *	-ECANCELED	HWT_URING_ARM: the timeout was cancelled, its io_uring was closed, or the
- *			task that submitted the command has ended or called execve()
+ *			task that submitted the command has ended, or a task with requests in this
+ *			io_uring has called execve()
  *	-EEXIST		HWT_URING_ARM: the key has a timeout already
  *	-ENOENT		HWT_URING_MODIFY, HWT_URING_CANCEL: the key has no timeout (any more)
  *	-EINVAL		an unused member is not zero, a flag is unknown, the context has no keys, or

@@ -36,11 +36,16 @@
  * @res:   the result of the command, which hwt_uring_detach() stores for hwt_uring_complete()
  * @carrying: true while the command's task work is queued to run a pass; protected by the lock of
  *         the context's commands
+ * @detached: true once the command was detached from an entry; protected as @entry is
+ * @hidden: hwt_uring_hide() hides the command from io_uring's cancellations; protected by
+ *         uring_lock of the command's ring
  */
 struct hwt_uring_pdu {
 	struct hwt_entry	*entry;
 	int			res;
 	bool			carrying;
+	bool			detached;
+	bool			hidden;
 };
 
 static struct hwt_uring_pdu *hwt_uring_pdu(struct io_uring_cmd *cmd)
@@ -100,6 +105,7 @@ static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	spin_lock_irq(&commands->lock);
 	hwt_uring_pdu(cmd)->entry = NULL;
 	hwt_uring_pdu(cmd)->res = res;
+	hwt_uring_pdu(cmd)->detached = true;
 	carrying = hwt_uring_pdu(cmd)->carrying;
 	if (commands->carrier == cmd)
 		commands->carrier = first ? first->cmd : NULL;
@@ -113,8 +119,11 @@ static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	return carrying ? NULL : cmd;
 }
 
+/* Complete a detached command, in its task work. */
 static void hwt_uring_complete(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
+	if (hwt_uring_pdu(cmd)->hidden)
+		hwt_uring_show(cmd);
 	hwt_uring_done(cmd, hwt_uring_pdu(cmd)->res, issue_flags);
 }
 
@@ -136,8 +145,9 @@ void hwt_uring_end(struct hwt_entry *entry, int res)
 
 /*
  * Cancel a command at io_uring's request. For a command that is not attached yet, do nothing,
- * because io_uring repeats the request. For a detached command, do nothing, because the call that
- * has detached the command completes it.
+ * because io_uring repeats the request. For a detached command, which its task work completes, let
+ * io_uring not repeat the request: a worker that closes the ring would spin while the task that is
+ * to do the work is stopped. io_uring holds uring_lock.
  */
 static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 			    unsigned int issue_flags)
@@ -150,6 +160,8 @@ static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 	if (entry) {
 		done = hwt_uring_detach(entry, -ECANCELED);
 		hwt_entry_cancel(entry);
+	} else if (hwt_uring_pdu(cmd)->detached) {
+		hwt_uring_pdu(cmd)->hidden = hwt_uring_hide(cmd);
 	}
 	xa_unlock(&ctx->entries);
 	if (done)
@@ -225,7 +237,8 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	if (!(cmd->file->f_mode & FMODE_WRITE))
 		return -EBADF;
 	if (cmd->flags & IORING_URING_CMD_MASK || READ_ONCE(cmd->sqe->len) ||
-	    READ_ONCE(cmd->sqe->buf_index) || READ_ONCE(cmd->sqe->file_index))
+	    READ_ONCE(cmd->sqe->buf_index) || READ_ONCE(cmd->sqe->personality) ||
+	    READ_ONCE(cmd->sqe->file_index))
 		return -EINVAL;
 	BUILD_BUG_ON(sizeof(*args) > sizeof(*cmd->sqe) - offsetof(struct io_uring_sqe, cmd));
 	args = (const void *)cmd->sqe->cmd;

@@ -713,6 +713,34 @@ TEST_F(ctx, iopoll)
 	EXPECT_EQ(0, hwt_timeouts(fd));
 }
 
+/* A ring is closed while the task that is to complete a command is stopped: no worker spins. */
+TEST_F(ctx, submitter_is_stopped)
+{
+	struct uring uring;
+	pid_t child;
+
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .flags = HWT_SETUP_KEYS));
+	ASSERT_EQ(0, uring_init(&uring, 0, 0));
+	child = fork();
+	if (!child) {
+		uring_arm(&uring, self->fd, 1, 0, HOUR);
+		uring_submit(&uring);
+		io_uring_queue_exit(&uring.ring);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	ASSERT_EQ(child, waitpid(child, NULL, WUNTRACED));
+	EXPECT_EQ(1, hwt_timeouts(self->fd));
+	EXPECT_EQ(0, hwt_with(self->fd, CANCEL, cancel, .flags = HWT_CANCEL_ALL));
+	io_uring_queue_exit(&uring.ring);
+	usleep(100000);
+	/* Only grep itself runs. */
+	EXPECT_TRUE(until(!system("grep -q ' 1/' /proc/loadavg")));
+	kill(child, SIGKILL);
+	ASSERT_EQ(child, waitpid(child, NULL, 0));
+	EXPECT_EQ(0, hwt_timeouts(self->fd));
+}
+
 /* Overwrite submission entries while the kernel's thread reads them: no timeout may be left. */
 TEST_F_TIMEOUT(ctx, submission_entries_are_scribbled_over, 60)
 {
