@@ -279,17 +279,14 @@ static void hwt_sigmask_restore(sigset_t *saved, bool interrupted)
 	set_restore_sigmask();
 }
 
-/* Return how long HWT_IOC_ENTER may still wait; KTIME_MAX if there is no limit. */
-static ktime_t hwt_enter_timeout(const struct hwt_enter_args *enter)
+/* Return the time until which HWT_IOC_ENTER may wait; KTIME_MAX if there is no limit. */
+static ktime_t hwt_enter_end(const struct hwt_enter_args *enter)
 {
-	s64 now = ktime_get_ns() + hwt_time_offset(CLOCK_MONOTONIC), left;
+	u64 ns = enter->timeout_ns;
 
-	if (enter->timeout_ns > KTIME_MAX)
-		return KTIME_MAX;
 	if (!(enter->flags & HWT_ENTER_ABSOLUTE))
-		return ns_to_ktime(enter->timeout_ns);
-	left = enter->timeout_ns - now;
-	return ns_to_ktime(max_t(s64, left, 0));
+		return ktime_add_safe(ktime_get(), min_t(u64, ns, KTIME_MAX));
+	return min_t(u64, hwt_time_from_user(ns, hwt_time_offset(CLOCK_MONOTONIC), 0), KTIME_MAX);
 }
 
 /* Return the time that is left until @end; KTIME_MAX if @end never comes. */
@@ -309,7 +306,7 @@ static int hwt_rings_wait(struct hwt_context *ctx, const struct hwt_enter_args *
 {
 	u32 want = min(enter->wait, ctx->rings->event_mask + 1);
 	u32 steps = hwt_enter_steps(ctx->rings);
-	ktime_t end = ktime_add_safe(ktime_get(), hwt_enter_timeout(enter));
+	ktime_t end = hwt_enter_end(enter);
 	sigset_t saved;
 	int ret;
 
