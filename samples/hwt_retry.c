@@ -294,7 +294,7 @@ static void __exit retry_exit(void)
 	/* Waits for accesses in progress. No request is shown or cancelled from here on. */
 	debugfs_remove_recursive(retry_dir);
 	WRITE_ONCE(retry_stopped, true);
-	/* hwt_cancel_sync() is not enough: the callback may schedule the timeout again. */
+	/* From here on, a schedule by the callback fails. */
 	for (i = 0; i < requests; i++)
 		hwt_shutdown_sync(&retry_table[i].timeout);
 	kvfree(retry_table);

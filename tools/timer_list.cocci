@@ -18,12 +18,15 @@
 //   - mod_timer(), mod_timer_pending(), timer_reduce(), and their results;
 //   - del_timer(), del_timer_sync(), try_to_del_timer_sync(), timer_shutdown_sync(), and their names
 //     of 6.2; timer_pending();
-//   - t.expires = x, followed by add_timer(&t); reads of t.expires, with a comment.
+//   - t.expires = x, followed at once by add_timer(&t); reads of t.expires, with a comment.
 //
 // jiffies + n becomes hwt_jiffies(n) only if n consists of constants, HZ and members of structures,
 // without a subtraction: hwt_jiffies() takes a negative number for "never", and mod_timer() for
-// "now". The rules assume that a member is not negative. Each other time becomes
-// hwt_jiffies_until(time), which returns 0 if the time has passed.
+// "now". Each other time becomes hwt_jiffies_until(time), which returns 0 if the time has passed.
+//
+// These assumptions get no comment: that a member in n is not negative; that a result of
+// try_to_del_timer_sync() that is stored is not compared with -1 later; and that "t.expires -
+// jiffies" is not read for a timer that has expired, for which it becomes 0.
 //
 // A comment "hwt: ..." asks for a decision: "grep -rn 'hwt: ' DIRECTORY". Timers remain timer_list
 // timers if they have flags, are defined by DEFINE_TIMER() or live on the stack, if they have a
@@ -342,6 +345,13 @@ def positive(expression):
         for name in names)
 
 
+def pure(expression):
+    """Tell whether an expression may be evaluated once more: no assignment, no call but of these."""
+    word = re.sub(r"\b(\w+_to_jiffies|READ_ONCE|(__)?round_jiffies(_up)?(_relative)?|max(_t)?|min(_t)?)\s*\(", "(",
+                  expression)
+    return not re.search(r"[\w)\]]\s*\(|\+\s*\+|-\s*-|(?<![=!<>])=(?!=)|[<>]\s*[<>]\s*=", word)
+
+
 def unsigned(expression):
     return not re.search(r"-(?!\s*>)|[?~!]", expression)
 
@@ -382,11 +392,9 @@ position w, a;
 @@
 (
  X.expires@w = E;
- ... when != X.expires
  add_timer@a(&X);
 |
  X->expires@w = E;
- ... when != X->expires
  add_timer@a(X);
 )
 
@@ -636,7 +644,6 @@ expression X, E;
 position p : script:python(X) { timer(X, p) };
 @@
 - X.expires@p = E;
-  ... when != X.expires
 - add_timer(&X);
 + hwt_schedule(&X, hwt_jiffies_until(E));
 
@@ -645,7 +652,6 @@ expression X, E;
 position p : script:python(X) { timer(X, p) };
 @@
 - X->expires@p = E;
-  ... when != X->expires
 - add_timer(X);
 + hwt_schedule(X, hwt_jiffies_until(E));
 
@@ -681,7 +687,8 @@ position p : script:python(X) { timer(X, p) };
 // One rule for each call: of a disjunction, only one branch is applied to an expression.
 
 @@
-expression TP, E;
+expression TP;
+expression E : script:python() { pure(E) };
 position p : script:python(TP) { timer(TP, p) };
 @@
 - if (!timer_pending@p(TP)) mod_timer(TP, E);
@@ -768,6 +775,20 @@ position p : script:python(TP) { timer(TP, p) };
 expression TP;
 position p : script:python(TP) { timer(TP, p) };
 @@
+- try_to_del_timer_sync@p(TP) == -1
++ hwt_try_delete(TP) < 0
+
+@@
+expression TP;
+position p : script:python(TP) { timer(TP, p) };
+@@
+- try_to_del_timer_sync@p(TP) != -1
++ hwt_try_delete(TP) >= 0
+
+@@
+expression TP;
+position p : script:python(TP) { timer(TP, p) };
+@@
 - try_to_del_timer_sync@p(TP)
 + hwt_try_delete(TP)
 
@@ -816,13 +837,13 @@ expression E : script:python() { unsigned(E) };
 + hwt_secs(1)
 
 @@
-constant C;
+constant C : script:python() { C.isdigit() };
 @@
 - hwt_jiffies(C * HZ)
 + hwt_secs(C)
 
 @@
-constant C;
+constant C : script:python() { C.isdigit() };
 @@
 - hwt_jiffies(HZ * C)
 + hwt_secs(C)

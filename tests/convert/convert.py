@@ -95,6 +95,8 @@ CONVERTED = (
     "one->n = (hwt_schedule_earlier(&one->plain, hwt_msecs(one->n)) & HWT_WAS_PENDING);",
     "hwt_schedule_unless_pending(&one->slot[one->n], hwt_secs(1));",
     "if (hwt_delete(&one->plain) && hwt_try_delete(&one->plain) < 0)",
+    "if (hwt_try_delete(t) < 0) hwt_schedule(t, hwt_jiffies(HZ * FACTOR));",
+    "if (!hwt_pending(t)) hwt_schedule(t, hwt_jiffies_until(jiffies + next(one)));",
     "if (is_set(&one->timer) && !timer_pending(&one->works[one->n].timer))",
     "static void other(struct timer_list *t)",
     "hwt_timeout_setup(&one->slot[i], hwt_system_bh_wheel, expire);",

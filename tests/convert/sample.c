@@ -44,6 +44,10 @@ static void expire(struct timer_list *t)
 		mod_timer(&one->slot[one->n], HZ + jiffies);
 	if (del_timer(&one->plain) && try_to_del_timer_sync(&one->plain) < 0)
 		one->when = one->plain.expires;
+	if (try_to_del_timer_sync(t) == -1)
+		mod_timer(t, jiffies + HZ * FACTOR);
+	if (!timer_pending(t))
+		mod_timer(t, jiffies + next(one));
 	if (is_set(&one->timer) && !timer_pending(&one->works[one->n].timer))
 		one->n = is_set(&one->work.timer);
 }
@@ -66,8 +70,7 @@ static void setup(struct one *one, int i)
 	timer_shutdown(&one->down);
 	one->far.expires = jiffies;
 	timer_setup(&one->far, other, 0);
-	if (i)
-		add_timer(&one->far);
+	add_timer(&one->far);
 	timer_setup(&one->plain, expire, 0);
 	timer_setup(&one->slot[i], expire, 0);
 	timer_setup(&one->timer, expire, 0);
