@@ -311,7 +311,7 @@ BUILD = """
 make
 """
 BREAK = """
-sed -i 's/tick_us = 1000;/tick_us = 2000;/' hwt_main.c
+sed -i 's/hwt_tick_us = 1000;/hwt_tick_us = 2000;/' hwt_main.c
 make check-guest KERNEL=stock TEST='module-params'
 """
 

@@ -461,7 +461,7 @@ int libhwt_queue_new(struct libhwt_queue **queue, struct libhwt *context,
  * @count: the number of operations
  *
  * Delays count from the time at which the operation is carried out. To push back many timeouts,
- * with one system call for as many as the queue has room for:
+ * with one system call for as many as the queue has room for (which is empty before):
  *
  *	for (i = 0; i < count; i++)
  *		ops[i] = (struct hwt_op) {
@@ -469,7 +469,11 @@ int libhwt_queue_new(struct libhwt_queue **queue, struct libhwt *context,
  *		};
  *	for (i = 0; i < count; i += n) {
  *		n = libhwt_queue_add(queue, ops + i, count - i);
- *		libhwt_queue_submit(queue);
+ *		if (n < 0)
+ *			return n;
+ *		ret = libhwt_queue_submit(queue);
+ *		if (ret < 0)
+ *			return ret;
  *		libhwt_queue_results(queue, ops + i, n);
  *	}
  *

@@ -48,7 +48,8 @@
  *	No function but libhwt_timers_new() allocates memory, and none but that one and
  *	libhwt_timers_fd() can fail. A set takes less than 32 KB. From libhwt_timer_set() until the
  *	callback, or until libhwt_timer_stop(), the set refers to the timer, so its memory must
- *	stay. The set also refers to a disarmed timer, until the deadline that the timer had.
+ *	stay. This also holds for a disarmed timer, which has no callback: stop it before its
+ *	memory is freed.
  *
  * Threads, processes, signals
  *	One thread at a time uses a set and its timers. If the library is compiled with
@@ -441,8 +442,8 @@ void libhwt_timer_watch(struct libhwt_timers *timers, struct libhwt_timer *timer
  * libhwt_timer_disarm() - keep a timer from firing
  * @timer: the timer, pending or not
  *
- * One store. The set still refers to the timer until the deadline that it had comes, or until
- * libhwt_timer_stop(); setting it again meanwhile is cheap.
+ * One store. The set still refers to the timer: call libhwt_timer_stop() before its memory is
+ * freed. Setting it again is cheap.
  */
 static inline void libhwt_timer_disarm(struct libhwt_timer *timer)
 {

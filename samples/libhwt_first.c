@@ -20,8 +20,8 @@ int main(void)
 		fprintf(stderr, "/dev/hwt: %s\n", strerror(-ret));
 		return 1;
 	}
-	libhwt_after(hwt, 500000000, 42, NULL);
-	libhwt_every(hwt, 200000000, 7, &id);
+	if (libhwt_after(hwt, 500000000, 42, NULL) || libhwt_every(hwt, 200000000, 7, &id))
+		return 1;
 	for (n = 0; n < 5 && libhwt_next(hwt, &event, 1, HWT_NEVER) == 1; n++)
 		printf("an event for %llu\n", event.user_data);
 	libhwt_cancel(hwt, id);
