@@ -705,7 +705,8 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
 
 /*
  * A flag of a wheel: delays count from the end of the present jiffy, as those of timer_list do.
- * This saves a read of the exact time, but a delay may last up to a jiffy longer.
+ * This saves a read of the exact time, but a delay may last up to a jiffy longer, or be shorter by
+ * the time by which the kernel was late to begin the jiffy.
  */
 #define HWT_COARSE_CLOCK	0x1
 /*
@@ -721,11 +722,11 @@ static inline u64 hwt_overruns_total(const struct hwt_periodic *periodic)
  *
  *   - ->expire is called as in softirq: with bottom halves off and as an RCU reader. It must not
  *     sleep. On a shard, one callback executes at a time, on a CPU that is not isolated (isolcpus=,
- *     nohz_full=).
+ *     nohz_full=), unless the kernel has moved the shard's timer off a CPU that went offline.
  *   - The hold of a one-shot ends before ->expire is called, so ->expire may free the timeout.
- *   - hwt_cancel_sync() and hwt_shutdown_sync() do not sleep, and may be called wherever
- *     timer_delete_sync() may: not in a hard interrupt, nor with a lock held that the callback, or
- *     an interrupt handler, takes.
+ *   - hwt_cancel_sync() and hwt_shutdown_sync() do not sleep, except on PREEMPT_RT, and may be
+ *     called wherever timer_delete_sync() may: not in a hard interrupt, nor with a lock held that
+ *     the callback, or an interrupt handler, takes.
  *   - For a timeout with a ->cancelled or ->release, hwt_timeout_init() warns, and calls that
  *     schedule fail with -EINVAL. HWT_MODE_FIXED_DELAY fails with -EINVAL, too.
  *   - A periodic timeout is armed again before its callback.
@@ -806,6 +807,8 @@ typedef void (*hwt_clock_set_fn)(struct hwt_wheel *wheel, s64 jump_ns, void *arg
  *                   the wheel's own thread runs the callbacks.
  * @cpus:            The CPUs on which the wheel's threads run; at least one must be online. The
  *                   mask is copied. While all of these CPUs are offline, the threads run elsewhere.
+ *                   While the administrator has put any CPU into a cpuset partition (cgroup v2),
+ *                   the threads run where the kernel puts the threads of the root cpuset.
  *                   NULL: all CPUs; with several shards, see @shards.
  * @shards:          Number of engines of the wheel, up to HWT_SHARDS_MAX, each with buckets, a
  *                   lock, a thread and @workers of its own. A timeout belongs to the shard of the

@@ -308,7 +308,8 @@ EXPORT_SYMBOL_GPL(__hwt_wheel_barrier);
  * tick has begun when the flush begins. (Deadlines are rounded up, so a new timeout with a delay of
  * 0 is not due yet.) When this returns, each due timeout has fired, and its callback has returned,
  * unless the timeout was moved or cancelled during the flush. If two calls schedule one timeout at
- * the same time, the flush is sure to wait for the timeout only if it begins after both calls.
+ * the same time, the flush is sure to wait for the timeout only if it begins after both calls. On a
+ * BH wheel, the flush also waits until the next tick begins.
  *
  * Return: 0; -EDEADLK in a callback of the wheel; -ESHUTDOWN if the wheel is stopped, or is stopped
  * during the call.

@@ -67,7 +67,8 @@ static bool hwt_affinity_whole(const struct cpumask *mask)
 /*
  * Return true if the kernel has reset a thread's affinity to all CPUs (since Linux 6.14, possibly
  * without isolated ones). It does so when the thread's last CPU is about to go offline, and when
- * cpusets change. Any other affinity was chosen by an administrator, and is kept.
+ * the last cpuset partition ends. Any other affinity was chosen by an administrator, by taskset or
+ * by a cpuset partition, and is kept.
  */
 static bool hwt_thread_affinity_lost(const struct hwt_shard *shard, const struct task_struct *task)
 {
