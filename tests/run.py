@@ -227,7 +227,6 @@ def all_jobs():
         tap("here", *python("vm/test_here.py"), weight=13, guest=True),
         tap("shell", *python("vm/test_shell.py"), weight=5, guest=True),
         tap("self-tests", *python("static/test_static.py"), weight=4),
-        tap("cache", *python("vm/test_cache.py"), weight=1),
         tap("harness", *python("vm/test_harness.py"), weight=4, guest=True),
     ]
 
@@ -248,7 +247,7 @@ TIERS = {
 
 
 # The set-up of a job that is run alone, if it is not that of the job's name.
-NEEDS = {"wheel": "unit", "libhwt": "unit", "harness": "guest", "here": "packages", "plants": "all", "self-tests": "static", "cache": "run",
+NEEDS = {"wheel": "unit", "libhwt": "unit", "harness": "guest", "here": "packages", "plants": "all", "self-tests": "static",
          "series-quick": "series"}
 
 
