@@ -112,9 +112,10 @@ static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	spin_unlock_irq(&commands->lock);
 	/*
 	 * The task work of the old carrier is to run a pass, but may run late. Let the timer expire
-	 * now, so that the new carrier's task runs a pass, too.
+	 * now, so that the new carrier's task runs a pass, too. If another task has run the pass,
+	 * the timer is armed for the next one, and must remain so: its interrupt finds the carrier.
 	 */
-	if (carrying && first)
+	if (carrying && first && hwt_pass_due(entry->ctx))
 		hwt_pass_alarm(entry->ctx, hwt_context_now(entry->ctx));
 	return carrying ? NULL : cmd;
 }

@@ -713,6 +713,29 @@ TEST_F(ctx, iopoll)
 	EXPECT_EQ(0, hwt_timeouts(fd));
 }
 
+/* The carrier is cancelled when an ioctl has run its pass: the timer stays armed for the next. */
+TEST_F(ctx, carrier_is_cancelled_after_the_pass)
+{
+	const __u64 delays[] = { HOUR, 400 * MSEC, 100 * MSEC };
+	struct hwt_stats_args stats = { .size = sizeof(stats) };
+	unsigned int i, fired = 0;
+	struct uring uring;
+
+	ASSERT_EQ(0, hwt_with(self->fd, SETUP, setup, .flags = HWT_SETUP_KEYS));
+	ASSERT_EQ(0, uring_init(&uring, IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SINGLE_ISSUER,
+				0));
+	for (i = 0; i < ARRAY_SIZE(delays); i++)
+		uring_arm(&uring, self->fd, i + 1, 0, delays[i]);
+	uring_submit(&uring);
+	usleep(200000);
+	ASSERT_EQ(0, ioctl(self->fd, HWT_IOC_STATS, &stats));
+	ASSERT_EQ(0, hwt_with(self->fd, CANCEL, cancel, .id = 1));
+	for (i = 0; i < ARRAY_SIZE(delays); i++)
+		fired += uring_reap(&uring, PATIENCE_MS, NULL) == 0;
+	EXPECT_EQ(2, fired);
+	io_uring_queue_exit(&uring.ring);
+}
+
 /* A ring is closed while the task that is to complete a command is stopped: no worker spins. */
 TEST_F(ctx, submitter_is_stopped)
 {
