@@ -42,7 +42,8 @@
  * Callbacks
  *	A callback may set, disarm, stop and free any timer of the set, its own included, and those
  *	that are due in the same run: each deadline is checked again immediately before the call.
- *	A timer that a callback sets to a time that has passed waits for the next run.
+ *	A timer that a callback sets to a time that has passed waits for the next run. A callback
+ *	returns: it is not left by longjmp() or a C++ exception.
  *
  * Memory
  *	No function but libhwt_timers_new() allocates memory, and none but that one and
@@ -203,6 +204,8 @@ unsigned int libhwt_timers_run_at(struct libhwt_timers *timers, uint64_t now_ns)
  * @timers: the set
  *
  * Call this where the loop is about to sleep: the next call that needs the time reads the clock.
+ * If CLOCK_REALTIME is set, or the machine is suspended, the sleep of poll() goes on. So use
+ * libhwt_timers_fd() for a set that is not on CLOCK_MONOTONIC.
  *
  * Return: milliseconds for poll() and epoll_wait(), rounded up; 0: a timer is due; -1: there is no
  * timer. The loop may wake up and find nothing due, because a timer was pushed back or disarmed.
@@ -305,8 +308,8 @@ void libhwt_timers_stop_all(struct libhwt_timers *timers);
 
 /**
  * libhwt_timers_move_all() - move all timers to another set
- * @from: the set that has them; none of its callbacks is executing
- * @to:   the other set, on the same clock
+ * @from: the set that has them
+ * @to:   the other set, on the same clock. No callback of either set is executing
  *
  * To hand a loop's timers over to another thread, which must wait meanwhile. Their deadlines, and
  * their order among themselves, stay.
@@ -434,6 +437,7 @@ void libhwt_timer_every(struct libhwt_timers *timers, struct libhwt_periodic *pe
  *
  * The set reads the word now, and when the deadline that it read last has come: then it either
  * calls back, or waits for the later deadline. A deadline that is lowered is not seen before that.
+ * If the word is LIBHWT_NEVER then, the timer is no longer pending.
  */
 void libhwt_timer_watch(struct libhwt_timers *timers, struct libhwt_timer *timer,
 			const uint64_t *word);

@@ -133,6 +133,23 @@ static u64 set_round(const struct set *set, u64 deadline)
 	return deadline < LINKED_MAX - set->mask ? (deadline + set->mask) & ~set->mask : LINKED_MAX;
 }
 
+/* Return true if timers wait for a run, whatever the time; in a callback, perhaps in @ready. */
+static bool set_run_due(const struct set *set)
+{
+	return !list_empty(&set->buckets.due) || !list_empty(&set->ready) ||
+	       !list_empty(&set->later);
+}
+
+/* Return the time of the next run; 0 if timers wait for one, even if the clock was set back. */
+static u64 set_next(struct set *set)
+{
+	u64 tick = hwt_buckets_next_tick(&set->buckets);
+
+	if (set_run_due(set))
+		return 0;
+	return tick == HWT_TICK_NEVER ? LIBHWT_NEVER : tick << LIBHWT_TICK_SHIFT;
+}
+
 /* -- The descriptor ---------------------------------------------------------- */
 
 #ifdef __linux__
@@ -146,8 +163,9 @@ static void set_fd_arm(struct set *set, u64 ns)
 	set->fd_ns = ns;
 	memset(&at, 0, sizeof(at));
 	if (ns != LIBHWT_NEVER) {
-		/* A time of 0 would disarm it. */
-		at.it_value.tv_sec = (time_t)(ns / NSEC_PER_SEC);
+		/* A time of 0 would disarm it. In 32 bits, a late time wakes the loop in vain. */
+		at.it_value.tv_sec = (time_t)min(ns / NSEC_PER_SEC,
+						 sizeof(time_t) == 4 ? (u64)INT_MAX : LIBHWT_NEVER);
 		at.it_value.tv_nsec = ns ? (long)(ns % NSEC_PER_SEC) : 1;
 	}
 	timerfd_settime(set->fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL);
@@ -164,7 +182,7 @@ static void set_fd_rearm(struct set *set)
 	if (read(set->fd, &expired, sizeof(expired)) > 0 || errno == ECANCELED)
 		set->fd_ns = LIBHWT_NEVER;
 	/* Also for what the device holds: if another process has cancelled it, no event comes. */
-	set_fd_arm(set, libhwt_timers_next(&set->head));
+	set_fd_arm(set, set_next(set));
 	set->head.now = LIBHWT_STALE;
 }
 
@@ -719,27 +737,16 @@ unsigned int libhwt_timers_run(struct libhwt_timers *timers)
 
 /* -- Sets -------------------------------------------------------------------- */
 
-/* Return true if timers wait for a run, whatever the time; in a callback, perhaps in @ready. */
-static bool set_run_due(const struct set *set)
-{
-	return !list_empty(&set->buckets.due) || !list_empty(&set->ready) ||
-	       !list_empty(&set->later);
-}
-
 uint64_t libhwt_timers_next(struct libhwt_timers *timers)
 {
 	struct set *set = set_of(timers);
-	u64 tick;
 
-	if (set_run_due(set))
-		return set->buckets.cursor << LIBHWT_TICK_SHIFT;
-	tick = hwt_buckets_next_tick(&set->buckets);
-	return tick == HWT_TICK_NEVER ? LIBHWT_NEVER : tick << LIBHWT_TICK_SHIFT;
+	return set_run_due(set) ? set->buckets.cursor << LIBHWT_TICK_SHIFT : set_next(set);
 }
 
 static u64 set_wait(struct set *set, u64 now)
 {
-	u64 next = set_run_due(set) ? 0 : libhwt_timers_next(&set->head);
+	u64 next = set_next(set);
 
 	if (next == LIBHWT_NEVER)
 		return LIBHWT_NEVER;
