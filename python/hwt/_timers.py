@@ -253,8 +253,9 @@ class Timers:
                 due.append(owner)
                 self._disarm(owner)
             own.due.clear()
-            for timer in due[taken:]:
-                if timer._chunk is _NOWHERE and timer._when_ns < NEVER:
+            for place, timer in enumerate(due):
+                # An exception of a signal handler may come before a periodic timer was armed again.
+                if (place >= taken or timer._period_ns) and timer._chunk is _NOWHERE and timer._when_ns < NEVER:
                     self._arm_again(timer, timer._when_ns)
         return called
 
