@@ -366,7 +366,8 @@ static bool hwt_wait_over(const struct hwt_timeout *timeout, u64 state)
  * while it was pending (even after an earlier firing); -ETIME if @max_ns have passed; -ERESTARTSYS
  * if a signal came or, for a caller in a callback of the wheel, if a stop of the wheel has begun;
  * -EDEADLK if the caller is in one of the timeout's own callbacks, or in any callback on the
- * shard's own thread or its only worker.
+ * shard's own thread or its only worker. No error tells of callbacks that wait for each other: on
+ * all workers of a shard for its timeouts, or on the threads of two shards for each other's.
  */
 int hwt_wait(struct hwt_timeout *timeout, u64 max_ns)
 {
