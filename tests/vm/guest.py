@@ -20,6 +20,8 @@ import host
 from judge import STAMP, Judge
 from tap import Results
 
+# The kernel has measured the processor's clock by another that stood still meanwhile: its time runs too fast.
+WRONG_CLOCK = "tsc: PIT calibration deviates from HPET"
 NMI = re.compile(r"hwt-host: inject-nmi (\d+) (\d+)")
 # The emulator of each architecture, its machine and processor, the console, the other serial line.
 # pauth-impdef: pointer authentication as specified would take half of the emulation's time.
@@ -99,7 +101,7 @@ def boot_failed(log, why):
     if b"Run /init as init process" in log:
         return False
     return (b"IO-APIC + timer doesn't work" in log or b"int3: 0000 [#1]" in log or
-            why.startswith("hang"))
+            why.startswith("hang") or why == WRONG_CLOCK)
 
 
 def excerpt(lines, most=40):
@@ -266,6 +268,7 @@ class Guest:
         self.judge = Judge(self.label, self.results)
         self.start = self.heard = time.monotonic()
         self.booted = None
+        self.wrong_clock = False
 
     def poll(self, last=False):
         """Read the new lines of the logs; return whether there were any."""
@@ -286,6 +289,7 @@ class Guest:
 
     def kernel_line(self, line):
         self.options.watch(line, True)
+        self.wrong_clock |= WRONG_CLOCK in line
         self.judge.feed_kernel(line)
         if nmi := NMI.search(line):
             self.machine.inject_nmis(int(nmi.group(1)), int(nmi.group(2)))
@@ -315,6 +319,8 @@ class Guest:
             if not alive and not self.over():
                 self.poll(last=True)
                 return None if self.over() else "the guest ended by itself: panic, or the emulator failed"
+            if self.wrong_clock and self.options.boots > 1 and not self.judge.booted:
+                return WRONG_CLOCK
             silence = self.silence()
             if now - self.heard > silence:
                 self.ask_why()

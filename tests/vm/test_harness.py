@@ -158,6 +158,7 @@ def check_boot(report):
     for name, log, why, again in (("a hang before init", b"Loading\n", "hang: nothing", True),
                                   ("the timer check", b"IO-APIC + timer doesn't work\n", "the guest ended", True),
                                   ("a stale int3", b"Oops: int3: 0000 [#1] SMP\n", "the guest ended", True),
+                                  ("a wrong clock", b"Loading\n", guest.WRONG_CLOCK, True),
                                   ("an int3 in init", init + b"Oops: int3: 0000 [#1]\n", "the guest ended", False),
                                   ("a hang in init", b"Loading\n" + init, "hang: nothing", False),
                                   ("a panic", b"Kernel panic - not syncing\n", "the guest ended", False),
