@@ -156,7 +156,7 @@ void hwt_bh_kick(struct hwt_shard *shard, u64 tick, bool direct)
 	 */
 	if (tick < wake && !direct)
 		irq_work_queue(&shard->irq_work);
-	else if (tick < wake)
+	else if (tick < wake || (direct && unlikely(irq_work_is_pending(&shard->irq_work))))
 		hwt_bh_timer_lower(shard);
 	preempt_enable();
 }
