@@ -340,7 +340,8 @@ struct hwt_info_args {
  * clock was set or the machine was suspended, and no timeout is changed. In this event, id and
  * user_data are 0, deadline_ns is the time that the clock would show if it had not been set,
  * fired_ns is the time that the clock shows, and overruns is the number of times that the clock was
- * set again before the event was read.
+ * set again before the event was read. Sets that follow each other at once may count as one or, if
+ * they cancel each other, as none.
  *
  * With HWT_SETUP_THREAD, a kernel thread does the work of the timeouts. The thread belongs to no
  * cgroup of the program, so limits and a freeze of these cgroups do not affect the thread. A

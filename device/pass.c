@@ -102,6 +102,7 @@ static u64 hwt_pass_now(struct hwt_context *ctx)
 	hwt_event_clock_set(ctx, now, jump);
 	pass->fired = true;
 	atomic64_set(&pass->next_ns, 0);
+	hwt_rings_next(ctx, 0);
 	hwt_pass_alarm(ctx, now);
 	return now;
 }
