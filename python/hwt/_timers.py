@@ -79,8 +79,10 @@ class Timer:
 
     def cancel(self) -> None:
         """Cancel the callback for good, and free it. A timer that has called back keeps its callback until then."""
+        # First, so that run() does not arm it again, whatever a signal handler raises.
+        self._when_ns, self._period_ns = NEVER, 0
         self._timers._disarm(self)
-        self._callback, self._args, self._context, self._when_ns, self._period_ns = None, (), None, NEVER, 0
+        self._callback, self._args, self._context = None, (), None
 
     def reschedule(self, delay: float) -> None:
         """Move the callback to some time from now; arm a timer again that has called back.
