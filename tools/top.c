@@ -387,7 +387,7 @@ static void watch(__u64 interval_ns, __u64 count)
 	sigset_t blocked, mask;
 	__u64 i;
 
-	/* Signals are handled only in pause_for(). */
+	/* Signals are handled only in pause_for(), and while a screen is written: it may block. */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGINT);
 	sigaddset(&blocked, SIGTERM);
@@ -401,11 +401,13 @@ static void watch(__u64 interval_ns, __u64 count)
 		if (over)
 			break;
 		moment_take(&now);
+		sigprocmask(SIG_SETMASK, &mask, NULL);
 		put_moment(&now, &old, !i);
 		moment_free(&old);
 		old = now;
-		if (fflush(stdout))
+		if (fflush(stdout) || over)
 			break;
+		sigprocmask(SIG_BLOCK, &blocked, NULL);
 	}
 	moment_free(&old);
 }

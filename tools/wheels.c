@@ -44,6 +44,13 @@ static bool is_number(const char *text)
 	return *text && !text[strspn(text, "0123456789")];
 }
 
+/* Return true if a value of this name is a string in JSON, even if it looks like a number. */
+static bool is_text(const char *name)
+{
+	return !strcmp(name, "name") || !strcmp(name, "creator") || !strcmp(name, "module") ||
+	       !strcmp(name, "cpus");
+}
+
 /* "NAME VALUE" */
 static void put_value(char *line, bool json, bool first)
 {
@@ -56,7 +63,7 @@ static void put_value(char *line, bool json, bool first)
 	*value++ = 0;
 	if (json) {
 		printf(",\"%s\":", line);
-		if (is_number(value))
+		if (is_number(value) && !is_text(line))
 			printf("%s", value);
 		else
 			json_put_string(stdout, value);
