@@ -758,8 +758,9 @@ static void __init test_cancel_beside_rearm(struct hwt_wheel *wheel)
 	for (i = 0; i < 20; i++) {
 		WRITE_ONCE(begun, false);
 		WRITE_ONCE(wanted, true);
+		/* ksoftirqd of this CPU may have to run the callback. */
 		while (!READ_ONCE(begun))
-			cpu_relax();
+			cond_resched();
 		hwt_cancel_sync(&kt.timeout);
 		wrong += hwt_held(&kt.timeout);
 	}
