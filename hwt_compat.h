@@ -84,10 +84,12 @@ static inline void hwt_uring_done(struct io_uring_cmd *cmd, int res,
  */
 static inline bool hwt_uring_hide(struct io_uring_cmd *cmd)
 {
-	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0))
-		return false;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 	cmd->flags &= ~IORING_URING_CMD_CANCELABLE;
 	return true;
+#else
+	return false;
+#endif
 }
 
 /* Undo hwt_uring_hide(), so that hwt_uring_done() takes the command off io_uring's list. */
