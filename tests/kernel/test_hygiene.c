@@ -41,7 +41,23 @@ static void name(struct hwt_timeout *timeout)				\
 	counts(timeout);						\
 }
 
-#define CALLBACK(name, leave)	FUNCTION(name, leave, kt_expire)
+#define CALLBACK(name, leave)	FUNCTION(name, leave, expire_then_mend)
+
+/*
+ * The timeout that undoes the change. The callback that leaks schedules it for the past, so that it
+ * comes next, and the engine does not sleep before it.
+ */
+static struct kt *mender;
+
+static void expire_then_mend(struct hwt_timeout *timeout)
+{
+	struct kt *mending = mender;
+
+	mender = NULL;
+	if (mending)
+		hwt_schedule_at(&mending->timeout, 0);
+	kt_expire(timeout);
+}
 
 FUNCTION(leak_in_cancelled, preempt_disable(), kt_cancelled)
 FUNCTION(leak_in_release, preempt_disable(), kt_release)
@@ -101,22 +117,11 @@ static bool __init clean(void)
 	return ok;
 }
 
-/*
- * Run both callbacks in one pass, so that the engine does not sleep between them. The engine fires
- * the first of a level 0 bucket first, so link them in order, and not on level 1.
- */
+/* Run @leaking, and @mending next. Return true if each was called once. */
 static bool __init leaks(struct kt *leaking, struct kt *mending)
 {
-	u64 deadline;
-
-	while ((kt_wheel_tick(wheel) + 200) % 8192 < 200)
-		msleep(20);
-	deadline = hwt_wheel_now(wheel) + 40 * NSEC_PER_MSEC;
-	hwt_schedule_at(&leaking->timeout, deadline);
-	if (mending) {
-		hwt_wheel_barrier(wheel);
-		hwt_schedule_at(&mending->timeout, deadline);
-	}
+	mender = mending;
+	hwt_schedule(&leaking->timeout, 0);
 	return KT_WAIT(kt_expirations(leaking) == 1) &&
 	       (!mending || KT_WAIT(kt_expirations(mending) == 1)) &&
 	       hwt_shutdown_sync(&leaking->timeout) == 0 &&
