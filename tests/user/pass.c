@@ -42,7 +42,7 @@ TEST_F(ctx, more_than_one_step)
 {
 	int epoll = epoll_for(self->fd, EPOLLIN | EPOLLET), n = 0, i, ret;
 	struct hwt_event events[3];
-	__u64 at = now_ns() + 100 * MSEC;
+	__u64 at = now_ns() + 500 * MSEC;
 
 	ASSERT_LE(0, epoll);
 	for (i = 0; i < 5000; i++)
