@@ -910,8 +910,8 @@ struct hwt_enter_args {
  *
  * Without HWT_SETUP_THREAD, when timeouts of a context are due, the task of one armed command fires
  * all of them, and so completes the commands of all tasks. If this task does not run (it is
- * stopped, or does not enter its io_uring), the commands of other tasks wait, too. So use a context
- * for each task, and for each instance of io_uring.
+ * stopped, has ended, or does not enter its io_uring), the commands of other tasks wait, too. So
+ * use a context for each task, and for each instance of io_uring.
  *
  * An armed command keeps the context, even if the last descriptor of the context is closed.
  * IORING_OP_ASYNC_CANCEL and IORING_OP_LINK_TIMEOUT do not end an armed command, because io_uring

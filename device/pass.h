@@ -29,9 +29,9 @@ struct hwt_op;
  * struct hwt_pass - what drives the timeouts of a context without a wheel
  * @buckets: the armed timeouts, including those that are due and have not fired yet
  * @memory:  the memory of @buckets, charged to the task that has opened or set up the context
- * @timer:   wakes the tasks that wait, at @next_ns; after a pass that has stopped early, at a time
- *           that hwt_pass_pause() has chosen. Its interrupt does not arm it again: the end of the
- *           next pass does.
+ * @timer:   wakes the tasks that wait, at @next_ns; after a pass that has stopped early or was put
+ *           off, at a time that hwt_pass_pause() or hwt_uring_pause() has chosen. Its interrupt
+ *           does not arm it again: the end of the next pass does.
  * @next_ns: no pass has work before this time; 0 if a pass has stopped early, or the clock was set;
  *           HWT_NEVER if no timeout is to fire. Written under entries.xa_lock, read without it
  * @fired:   true if events were added, or the clock was set, since the last complete pass

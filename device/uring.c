@@ -26,6 +26,7 @@
 #include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 #include <linux/time64.h>
 
@@ -111,9 +112,9 @@ static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 		commands->carrier = first ? first->cmd : NULL;
 	spin_unlock_irq(&commands->lock);
 	/*
-	 * The task work of the old carrier is to run a pass, but may run late. Let the timer expire
-	 * now, so that the new carrier's task runs a pass, too. If another task has run the pass,
-	 * the timer is armed for the next one, and must remain so: its interrupt finds the carrier.
+	 * The task work of the old carrier may run late, or run no pass. Let the timer expire now,
+	 * so that the new carrier's task runs a pass, too. If another task has run the pass, the
+	 * timer is armed for the next one, and must remain so: its interrupt finds the carrier.
 	 */
 	if (carrying && first && hwt_pass_due(entry->ctx))
 		hwt_pass_alarm(entry->ctx, hwt_context_now(entry->ctx));
@@ -173,22 +174,80 @@ static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 
 /* -- The carrier ----------------------------------------------------------- */
 
+/* Put a pass off, because the task that carries it has to handle a signal. */
+static void hwt_uring_put_off(struct hwt_context *ctx, u64 pause_ns)
+{
+	xa_lock(&ctx->entries);
+	/* If another task has run the pass, the timer is armed for the next one: do not move it. */
+	if (hwt_pass_due(ctx) && !hrtimer_is_queued(&ctx->pass.timer))
+		hwt_pass_alarm(ctx, hwt_context_now(ctx) + pause_ns);
+	xa_unlock(&ctx->entries);
+}
+
 /*
- * Task work that hwt_uring_carry() has queued: run a pass. If @cmd was detached from its timeout in
- * the meantime, then complete @cmd, because hwt_uring_detach() has left this to the task work.
+ * Return the pause before a pass that is put off again and again because of a signal. Task work
+ * that several contexts queue may never end, and a task handles signals only at its end. So the
+ * pauses grow, until all contexts pause at the same time.
+ */
+static u64 hwt_uring_pause(u64 last_ns)
+{
+	return clamp_t(u64, 2 * last_ns, 50 * NSEC_PER_USEC, NSEC_PER_SEC);
+}
+
+/*
+ * Return true if the submitter of a command has ended, so that a kernel worker does its task work,
+ * or is about to end. A worker must not run passes: its CPU time is in no cgroup of the program.
+ * While a task ends, SIGKILL is pending no more.
+ */
+static bool hwt_uring_task_ends(void)
+{
+	return current->flags & (PF_EXITING | PF_SIGNALED | PF_KTHREAD) ||
+	       READ_ONCE(current->signal->flags) & SIGNAL_GROUP_EXIT ||
+	       fatal_signal_pending(current);
+}
+
+/* End the command of a task that ends. hwt_uring_detach() lets the next command carry the pass. */
+static void hwt_uring_drop(struct hwt_context *ctx, struct io_uring_cmd *cmd)
+{
+	struct hwt_entry *entry;
+
+	xa_lock(&ctx->entries);
+	entry = hwt_uring_pdu(cmd)->entry;
+	if (entry && !hwt_pass_settle(entry)) {
+		/* Returns NULL, because @carrying is still true. */
+		hwt_uring_detach(entry, -ECANCELED);
+		hwt_entry_cancel(entry);
+	}
+	xa_unlock(&ctx->entries);
+}
+
+/*
+ * Task work that hwt_uring_carry() has queued: run a pass, unless the task ends or has to handle a
+ * signal. If @cmd was detached from its timeout in the meantime, then complete @cmd, because
+ * hwt_uring_detach() has left this to the task work.
  */
 static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct file *file = get_file(cmd->file);
 	struct hwt_context *ctx = file->private_data;
-	bool detached;
+	struct hwt_commands *commands = &ctx->commands;
+	bool detached, ends = hwt_uring_task_ends();
+	u64 pause_ns = 0;
 
-	spin_lock_irq(&ctx->commands.lock);
+	if (ends)
+		hwt_uring_drop(ctx, cmd);
+	spin_lock_irq(&commands->lock);
 	hwt_uring_pdu(cmd)->carrying = false;
 	detached = !hwt_uring_pdu(cmd)->entry;
-	spin_unlock_irq(&ctx->commands.lock);
+	if (!ends && task_sigpending(current))
+		pause_ns = hwt_uring_pause(commands->pause_ns);
+	commands->pause_ns = pause_ns;
+	spin_unlock_irq(&commands->lock);
 	/* From here on, another task may complete and free @cmd, unless @cmd is detached. */
-	hwt_pass_catch_up(ctx, true);
+	if (pause_ns)
+		hwt_uring_put_off(ctx, pause_ns);
+	else if (!ends)
+		hwt_pass_catch_up(ctx, true);
 	if (detached)
 		hwt_uring_complete(cmd, issue_flags);
 	fput(file);

@@ -19,15 +19,18 @@ struct io_uring_cmd;
 /**
  * struct hwt_commands - the timeouts of a context that are commands of io_uring
  * @list:    the entries with a command; protected by entries.xa_lock
- * @lock:    protects @carrier, and @carrying of struct hwt_uring_pdu of each command. Taken with
- *           interrupts disabled, because the interrupt of the context's timer takes it, too
+ * @lock:    protects @carrier, @pause_ns, and @carrying of struct hwt_uring_pdu of each command.
+ *           Taken with interrupts disabled, because the interrupt of the context's timer takes it,
+ *           too
  * @carrier: the first command of @list: the task that has submitted it runs a pass when a timeout
  *           is due. NULL if @list is empty. Changes under @lock and entries.xa_lock.
+ * @pause_ns: how long the pass was put off because of a signal, ns; 0 if the last carrier ran it
  */
 struct hwt_commands {
 	struct list_head	list;
 	spinlock_t		lock;		/* taken after entries.xa_lock */
 	struct io_uring_cmd	*carrier;
+	u64			pause_ns;
 };
 
 static inline void hwt_commands_init(struct hwt_commands *commands)
