@@ -98,7 +98,7 @@ static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	struct hwt_commands *commands = &entry->ctx->commands;
 	struct io_uring_cmd *cmd = entry->cmd;
 	struct hwt_entry *first;
-	bool carrying;
+	bool carrying, late;
 
 	entry->cmd = NULL;
 	list_del_init(&entry->ready);
@@ -108,15 +108,16 @@ static struct io_uring_cmd *hwt_uring_detach(struct hwt_entry *entry, int res)
 	hwt_uring_pdu(cmd)->res = res;
 	hwt_uring_pdu(cmd)->detached = true;
 	carrying = hwt_uring_pdu(cmd)->carrying;
+	late = carrying || commands->pause_ns;
 	if (commands->carrier == cmd)
 		commands->carrier = first ? first->cmd : NULL;
 	spin_unlock_irq(&commands->lock);
 	/*
-	 * The task work of the old carrier may run late, or run no pass. Let the timer expire now,
-	 * so that the new carrier's task runs a pass, too. If another task has run the pass, the
-	 * timer is armed for the next one, and must remain so: its interrupt finds the carrier.
+	 * The task work of the old carrier may run late, or put the pass off. Let the timer expire
+	 * now, so that the new carrier's task runs a pass, too. If another task has run the pass,
+	 * the timer is armed for the next one, and must remain so: its interrupt finds the carrier.
 	 */
-	if (carrying && first && hwt_pass_due(entry->ctx))
+	if (late && first && hwt_pass_due(entry->ctx))
 		hwt_pass_alarm(entry->ctx, hwt_context_now(entry->ctx));
 	return carrying ? NULL : cmd;
 }
@@ -174,7 +175,10 @@ static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 
 /* -- The carrier ----------------------------------------------------------- */
 
-/* Put a pass off, because the task that carries it has to handle a signal. */
+#define HWT_PAUSE_MIN_NS	(50 * NSEC_PER_USEC)
+#define HWT_PAUSE_MAX_NS	(100 * NSEC_PER_MSEC)
+
+/* Put a pass off, because the calling task has to handle a signal, or to freeze. */
 static void hwt_uring_put_off(struct hwt_context *ctx, u64 pause_ns)
 {
 	xa_lock(&ctx->entries);
@@ -185,13 +189,19 @@ static void hwt_uring_put_off(struct hwt_context *ctx, u64 pause_ns)
 }
 
 /*
- * Return the pause before a pass that is put off again and again because of a signal. Task work
- * that several contexts queue may never end, and a task handles signals only at its end. So the
- * pauses grow, until all contexts pause at the same time.
+ * Return the pause before a pass that is put off again and again. Task work that several contexts
+ * queue may never end, and a task handles signals only at its end. So the pauses grow, until all
+ * contexts pause at the same time.
  */
 static u64 hwt_uring_pause(u64 last_ns)
 {
-	return clamp_t(u64, 2 * last_ns, 50 * NSEC_PER_USEC, NSEC_PER_SEC);
+	return clamp_t(u64, 2 * last_ns, HWT_PAUSE_MIN_NS, HWT_PAUSE_MAX_NS);
+}
+
+/* Return true if the calling task has to handle a signal, or to freeze, and so runs no pass. */
+static bool hwt_uring_task_stops(void)
+{
+	return task_sigpending(current) || READ_ONCE(current->jobctl) & JOBCTL_TRAP_FREEZE;
 }
 
 /*
@@ -222,9 +232,9 @@ static void hwt_uring_drop(struct hwt_context *ctx, struct io_uring_cmd *cmd)
 }
 
 /*
- * Task work that hwt_uring_carry() has queued: run a pass, unless the task ends or has to handle a
- * signal. If @cmd was detached from its timeout in the meantime, then complete @cmd, because
- * hwt_uring_detach() has left this to the task work.
+ * Task work that hwt_uring_carry() has queued: run a pass, unless the task ends, has to handle a
+ * signal, or has to freeze. If @cmd was detached from its timeout in the meantime, then complete
+ * @cmd, because hwt_uring_detach() has left this to the task work.
  */
 static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
@@ -239,7 +249,7 @@ static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags
 	spin_lock_irq(&commands->lock);
 	hwt_uring_pdu(cmd)->carrying = false;
 	detached = !hwt_uring_pdu(cmd)->entry;
-	if (!ends && task_sigpending(current))
+	if (!ends && hwt_uring_task_stops())
 		pause_ns = hwt_uring_pause(commands->pause_ns);
 	commands->pause_ns = pause_ns;
 	spin_unlock_irq(&commands->lock);
@@ -321,7 +331,10 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		 * If the timer expired before this command was attached, its interrupt may have
 		 * found no carrier, so that no task has run a pass. Run one here.
 		 */
-		hwt_pass_catch_up(ctx, true);
+		if (hwt_uring_task_stops())
+			hwt_uring_put_off(ctx, HWT_PAUSE_MIN_NS);
+		else
+			hwt_pass_catch_up(ctx, true);
 		return -EIOCBQUEUED;
 	case HWT_URING_MODIFY:
 		ret = hwt_op_modify(ctx, &op, hwt_context_offset(ctx), NULL);

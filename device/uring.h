@@ -24,7 +24,7 @@ struct io_uring_cmd;
  *           too
  * @carrier: the first command of @list: the task that has submitted it runs a pass when a timeout
  *           is due. NULL if @list is empty. Changes under @lock and entries.xa_lock.
- * @pause_ns: how long the pass was put off because of a signal, ns; 0 if the last carrier ran it
+ * @pause_ns: how long the last carrier put the pass off, ns; 0 if it ran the pass
  */
 struct hwt_commands {
 	struct list_head	list;
