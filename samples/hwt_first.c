@@ -25,3 +25,4 @@ static void __exit first_exit(void)
 module_exit(first_exit);
 
 MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("hwt sample: one timeout");
