@@ -43,7 +43,7 @@ said 0 'tick of 20000 ns' "another short tick: no second warning"
 
 itself='hwt: callback client_expire \[kt_client\] waits for its own timeout in a _sync call'
 log_mark
-load kt_client busy=1 self=1
+load kt_client busy=100 self=1
 sleep 1
 unload kt_client
 said 1 "$itself" "a callback calls _sync for its own timeout again and again: one warning"
