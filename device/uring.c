@@ -178,9 +178,13 @@ static void hwt_uring_abort(struct hwt_context *ctx, struct io_uring_cmd *cmd,
 #define HWT_PAUSE_MIN_NS	(50 * NSEC_PER_USEC)
 #define HWT_PAUSE_MAX_NS	(100 * NSEC_PER_MSEC)
 
-/* Put a pass off, because the calling task has to handle a signal, or to freeze. */
-static void hwt_uring_put_off(struct hwt_context *ctx, u64 pause_ns)
+/* Run a pass if it has work to do. But if @pause_ns is not 0, put it off for so long. */
+static void hwt_uring_pass(struct hwt_context *ctx, u64 pause_ns)
 {
+	if (!pause_ns) {
+		hwt_pass_catch_up(ctx, true);
+		return;
+	}
 	xa_lock(&ctx->entries);
 	/* If another task has run the pass, the timer is armed for the next one: do not move it. */
 	if (hwt_pass_due(ctx) && !hrtimer_is_queued(&ctx->pass.timer))
@@ -254,10 +258,8 @@ static void hwt_uring_carried(struct io_uring_cmd *cmd, unsigned int issue_flags
 	commands->pause_ns = pause_ns;
 	spin_unlock_irq(&commands->lock);
 	/* From here on, another task may complete and free @cmd, unless @cmd is detached. */
-	if (pause_ns)
-		hwt_uring_put_off(ctx, pause_ns);
-	else if (!ends)
-		hwt_pass_catch_up(ctx, true);
+	if (!ends)
+		hwt_uring_pass(ctx, pause_ns);
 	if (detached)
 		hwt_uring_complete(cmd, issue_flags);
 	fput(file);
@@ -331,10 +333,7 @@ int hwt_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		 * If the timer expired before this command was attached, its interrupt may have
 		 * found no carrier, so that no task has run a pass. Run one here.
 		 */
-		if (hwt_uring_task_stops())
-			hwt_uring_put_off(ctx, HWT_PAUSE_MIN_NS);
-		else
-			hwt_pass_catch_up(ctx, true);
+		hwt_uring_pass(ctx, hwt_uring_task_stops() ? HWT_PAUSE_MIN_NS : 0);
 		return -EIOCBQUEUED;
 	case HWT_URING_MODIFY:
 		ret = hwt_op_modify(ctx, &op, hwt_context_offset(ctx), NULL);

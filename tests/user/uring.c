@@ -632,17 +632,23 @@ TEST_F_TIMEOUT(ring, killed_or_executes_with_many_outstanding, 200)
 	}
 }
 
-/* Task work of several contexts, each of them always due, never ends: yet signals end the task. */
-TEST_F(ring, stopped_and_killed_while_always_due)
+#define GROUP	CGROUP "/hwt-uring"
+
+/* Task work of several contexts, each of them always due, never ends: yet the task does. */
+TEST_F(ring, stops_and_ends_while_always_due)
 {
 	struct uring uring;
 	int fd[16], i, key;
+	clockid_t clock;
+	__u64 used;
 	pid_t pid;
 
+	mkdir(GROUP, 0755);
 	for (i = 0; i < 16; i++)
 		ASSERT_LE(0, fd[i] = open_keyed());
 	pid = fork();
 	if (!pid) {
+		write_text(GROUP "/cgroup.procs", "0");
 		uring_init(&uring, variant->flags, variant->sqe_flags);
 		for (i = 0; i < 16; i++)
 			uring_arm(&uring, fd[i], 1, 0, HWT_NEVER);
@@ -656,12 +662,17 @@ TEST_F(ring, stopped_and_killed_while_always_due)
 			EXPECT_EQ(0, hwt_arm(fd[i], NULL, .id = key, .period_ns = 1,
 					     .mode = HWT_MODE_FIXED_RATE));
 	}
-	usleep(100000);
+	/* Frozen, it needs next to no CPU time. */
+	EXPECT_TRUE(write_text(GROUP "/cgroup.freeze", "1"));
+	clock_getcpuclockid(pid, &clock);
+	sleep(1);
+	used = clock_ns(clock);
+	sleep(1);
+	EXPECT_GT(SEC / 2, clock_ns(clock) - used);
+	EXPECT_TRUE(write_text(GROUP "/cgroup.freeze", "0"));
 	kill(pid, SIGSTOP);
 	EXPECT_EQ(pid, waitpid(pid, NULL, WUNTRACED));
 	EXPECT_EQ(-SIGKILL, child_kill(pid));
-	while (i--)
-		close(fd[i]);
 }
 
 /*
