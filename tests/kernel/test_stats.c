@@ -356,7 +356,7 @@ static void __init test_again(void)
 	for (i = 0; i < n; i++)
 		hwt_shutdown_sync(&again[i].timeout);
 	stats = kt_stats(wheel);
-	KTEST(stats.expired >= 3 * n && stats.behind <= stats.expired / 10,
+	KTEST(stats.expired >= 3 * n && 10 * stats.behind <= stats.expired,
 	      "timeouts that are due again and again: %llu of %llu behind", stats.behind,
 	      stats.expired);
 	hwt_wheel_destroy(wheel);
