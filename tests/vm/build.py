@@ -34,10 +34,10 @@ def kselftest():
 def link(tree, tests):
     """Create a tree of links, or bring it up to date."""
     for folder in FOLDERS:
-        directory = tree / folder
+        directory, wanted = tree / folder, set()
         directory.mkdir(parents=True, exist_ok=True)
-        wanted = set()
-        for source in [host.TOP / folder / "Kbuild", *(host.TOP / folder).glob("*.[ch]")]:
+        top = host.TOP / folder
+        for source in [top / "Kbuild", top / "dkms.conf", *top.glob("*.[ch]")]:
             # Test modules need the kernel's source. Building in the checkout leaves *.mod.c.
             if (source.exists() and not source.name.endswith(".mod.c")
                     and (tests or not (folder.startswith("tests/kernel") and source.suffix == ".c"))):
