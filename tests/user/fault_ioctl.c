@@ -137,7 +137,7 @@ static bool done_setup(const struct env *env)
 
 	return (info->clock == CLOCK_REALTIME) == !!(setup.flags & HWT_SETUP_REALTIME) &&
 	       info->thread == !!(setup.flags & HWT_SETUP_THREAD) &&
-	       env->after.thread == info->thread && info->tick_ns == 2 * MSEC &&
+	       (__u32)env->after.thread == info->thread && info->tick_ns == 2 * MSEC &&
 	       info->ticks_per_wheel == 4096 && info->levels == 6 &&
 	       changed(env, (struct change) { .wheel = true });
 }
