@@ -6,6 +6,7 @@
  * An observer of the same user must not be affected. All resources of killed clients are given
  * back: the user's limits can be used in full, and no thread or module reference is left.
  *
+ * hwt-test: only stock rt debug stock612 cloud rt612 kcsan debug612 rtdebug newest clang
  * hwt-test: check stock debug
  * hwt-test: timeout 900
  * hwt-test: load max_user_timeouts=50000
