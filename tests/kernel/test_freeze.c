@@ -110,6 +110,9 @@ static atomic_t meddled;
 /* It has created and destroyed a freezable wheel while tasks were frozen. */
 static bool created_frozen;
 
+/* Without PREEMPT_RCU, a destroy waits for the CPU on which the kernel waits with mdelay(). */
+#define STILL_FROZEN	(!IS_ENABLED(CONFIG_PREEMPT_RCU) || READ_ONCE(frozen_now))
+
 static void meddle(struct hwt_timeout *timeout)
 {
 	struct hwt_wheel *wheel;
@@ -118,13 +121,13 @@ static void meddle(struct hwt_timeout *timeout)
 	if (!READ_ONCE(frozen_now) || atomic_xchg(&meddled, 1))
 		return;
 	wheel = kt_wheel("late", .flags = HWT_FREEZABLE, .workers = 1, .shards = 1);
-	created_frozen = !IS_ERR(wheel) && hwt_wheel_destroy(wheel) == 0 && READ_ONCE(frozen_now);
+	created_frozen = !IS_ERR(wheel) && hwt_wheel_destroy(wheel) == 0 && STILL_FROZEN;
 	for (i = 0; i < ARRAY_SIZE(actors); i++) {
 		kt_schedule(&actors[i].poked.kt, 0);
 		hwt_cancel(&actors[i].dropped.kt.timeout);
 		actors[i].took = hwt_cancel_sync(&actors[i].taken.kt.timeout);
 		actors[i].ended = hwt_wheel_destroy(actors[i].doomed) == 0 &&
-				  READ_ONCE(frozen_now);
+				  STILL_FROZEN;
 	}
 }
 
