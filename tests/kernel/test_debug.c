@@ -210,15 +210,16 @@ static void __init test_moved(void)
 	hwt_cancel(&stay.kt.timeout);
 	KTEST(KT_WAIT(kt_inside(&stay)) && !hwt_held(&stay.kt.timeout),
 	      "a release executes, and the timeout is not held any more");
-	wanted("hwt: BUG: timeout .* is moved to another wheel while its kt_stay_release .*exec");
-	hwt_timeout_set_wheel(&stay.kt.timeout, wheel);
-	wanted_end();
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT)) {	/* else, hwt looks for no ->release */
+		wanted("hwt: BUG: timeout .* is moved to another wheel while its kt_stay_release ");
+		hwt_timeout_set_wheel(&stay.kt.timeout, wheel);
+		wanted_end();
+	}
 	complete_all(&stay.out);
 	KTEST(hwt_cancel_sync(&stay.kt.timeout) == 0 && !kt_inside(&stay),
 	      "moved meanwhile: reported");
-	/* As the contract says: no report. */
+	/* As the contract says: no report, and no access to a wheel that was destroyed. */
 	hwt_timeout_set_wheel(&stay.kt.timeout, wheel);
-	/* Nor is there an access to a wheel that was destroyed. */
 	hwt_timeout_set_wheel(&stay.kt.timeout, gone);
 	hwt_wheel_destroy(gone);
 	hwt_timeout_set_wheel(&stay.kt.timeout, wheel);
