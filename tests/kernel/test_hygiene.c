@@ -51,9 +51,8 @@ static struct kt *mender;
 
 static void expire_then_mend(struct hwt_timeout *timeout)
 {
-	struct kt *mending = mender;
+	struct kt *mending = xchg(&mender, NULL);
 
-	mender = NULL;
 	if (mending)
 		hwt_schedule_at(&mending->timeout, 0);
 	kt_expire(timeout);
